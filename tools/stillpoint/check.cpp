@@ -1,6 +1,7 @@
 // `stillpoint check`: verifies every checksum and every invariant of a pool at rest; writes nothing.
 
 #include "command.hpp"
+#include "error_words.hpp"
 #include "json.hpp"
 #include "os/clock.hpp"
 #include "pool_access.hpp"
@@ -25,18 +26,16 @@ void print_sound(const CheckArguments& arguments, const PoolFacts& facts, const 
 {
     if (arguments.json) {
         Json json;
-        print("{}\n", json.begin_object()
-                          .text("pool", arguments.path)
-                          .text("result", "sound")
-                          .number("durable_epoch", verified.recovery.epoch)
-                          .boolean("clean", verified.recovery.clean)
-                          .number("pages_verified", verified.recovery.pages_present)
-                          .number("pages_rolled_back", verified.recovery.pages_rolled_back)
-                          .number("handles", verified.handles)
-                          .boolean("superblock_damaged", facts.superblock_damaged)
-                          .number("elapsed_ns", elapsed_ns)
-                          .end_object()
-                          .str());
+        answer(json.begin_object()
+                   .text("pool", arguments.path)
+                   .text("result", "sound")
+                   .number("durable_epoch", verified.recovery.epoch)
+                   .boolean("clean", verified.recovery.clean)
+                   .number("pages_verified", verified.recovery.pages_present)
+                   .number("pages_rolled_back", verified.recovery.pages_rolled_back)
+                   .number("handles", verified.handles)
+                   .boolean("superblock_damaged", facts.superblock_damaged)
+                   .number("elapsed_ns", elapsed_ns));
         return;
     }
     if (facts.superblock_damaged) {
@@ -53,13 +52,8 @@ int report_finding(const CheckArguments& arguments, const Failure& failure)
 {
     if (arguments.json) {
         Json json;
-        print("{}\n", json.begin_object()
-                          .text("pool", arguments.path)
-                          .text("result", failure.code == SP_E_POOL_CORRUPT ? "damaged" : "not checked")
-                          .number("error", static_cast<int>(failure.code))
-                          .text("finding", failure.text())
-                          .end_object()
-                          .str());
+        answer(
+            json.begin_object().text("pool", arguments.path).text("result", failure.code == SP_E_POOL_CORRUPT ? "damaged" : "not checked"));
     }
     return report_failure(failure);
 }
@@ -69,11 +63,11 @@ int report_damage(const CheckArguments& arguments, const Verification& verified)
     if (arguments.json) {
         Json json;
         json.begin_object().text("pool", arguments.path).text("result", "damaged").number("findings_total", verified.damage_count);
-        json.text("finding", verified.damages.front().text()).begin_array("findings");
+        json.begin_array("findings");
         for (const Failure& failure : verified.damages) {
-            json.begin_object().number("error", static_cast<int>(failure.code)).text("finding", failure.text()).end_object();
+            json.begin_object().text("code", code_word_for(failure.code)).text("finding", failure.text()).end_object();
         }
-        print("{}\n", json.end_array().end_object().str());
+        answer(json.end_array());
     }
     for (const Failure& failure : verified.damages) {
         if (&failure != &verified.damages.front()) {
@@ -111,7 +105,7 @@ void add_check(CLI::App& app, Invocation& invocation)
     CommandLine line(app, invocation, "check", "Verify every checksum and invariant of a pool that no program has open.");
     const auto arguments = std::make_shared<CheckArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file.");
-    line.flag("--json", arguments->json, "Print one JSON object, also for a damaged pool.");
+    line.json_flag(arguments->json, "Print one JSON object, also for a damaged pool.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments, &invocation] { return check(*arguments, invocation.quiet); });
 }

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.hpp"
 #include "exit_codes.hpp"
 #include "output.hpp"
+#include "report.hpp"
 
 namespace CLI {
 class App;
@@ -34,6 +34,8 @@ public:
 
     void positional(const std::string& name, std::string& value, bool required, const std::string& sentence);
     void flag(const std::string& names, bool& value, const std::string& sentence);
+    /// --json: the answer is one JSON object, and so is an error.
+    void json_flag(bool& value, const std::string& sentence);
     void number(const std::string& names, double& value, double minimum, double maximum, const std::string& type,
                 const std::string& sentence);
     /// `take` gets the text; what it returns is the error, empty if the text is right.
@@ -47,13 +49,14 @@ public:
     void hide();
     /// The end of --help: examples, and the codes that the subcommand ends with.
     void footer(std::string_view examples, std::string_view exit_codes);
-    /// Run by main() if this subcommand is named.
+    /// Run by main() if this subcommand is named. After json_flag().
     void on_use(std::function<int()> action);
 
 private:
     CLI::App* command_;
     Invocation* invocation_;
     std::string section_;
+    const bool* is_json_ = nullptr;
 };
 
 // One per subcommand, each in the file of its name. `invocation` outlives the parsing.
@@ -70,11 +73,6 @@ void add_bench(CLI::App& app, Invocation& invocation);
 void add_compilers(CLI::App& app, Invocation& invocation);
 void add_lint(CLI::App& app, Invocation& invocation);
 void add_tables(CLI::App& app, Invocation& invocation);
-
-/// Prints "stillpoint: error: text" on standard error and returns `exit_code`.
-int report_error(int exit_code, std::string_view text);
-/// Reports a failure of the library.
-int report_failure(const Failure& failure);
 
 /// The end of a --help text.
 std::string help_footer(std::string_view examples, std::string_view exit_codes);

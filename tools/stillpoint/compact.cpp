@@ -33,7 +33,7 @@ void print_json(const CompactArguments& arguments, std::string_view engine, cons
     Json json;
     json.begin_object().text("pool", arguments.path).text("new", arguments.new_path).text("engine", engine);
     add_copy_figures(json, figures);
-    print("{}\n", json.end_object().str());
+    answer(std::move(json));
 }
 
 void print_text(const CompactArguments& arguments, const CompactionFigures& figures)
@@ -82,7 +82,7 @@ void add_compact(CLI::App& app, Invocation& invocation)
     line.positional("POOL", arguments->path, true, "Path of the pool file; it is only read.");
     line.positional("NEW", arguments->new_path, true, "Path of the new pool, which must not exist.");
     add_size_option(line, arguments->size_mb);
-    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments, &invocation] { return compact(*arguments, !arguments->quiet && !invocation.quiet); });

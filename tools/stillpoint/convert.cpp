@@ -64,7 +64,7 @@ void print_json(const ConvertArguments& arguments, std::string_view engine, cons
     if (!report.is_refused()) {
         add_copy_figures(json, report.figures);
     }
-    print("{}\n", json.end_object().str());
+    answer(std::move(json));
 }
 
 void print_types(const ConversionReport& report)
@@ -196,7 +196,7 @@ void add_convert(CLI::App& app, Invocation& invocation)
         "The data of these fields, which the program has no more, may be lost.");
     line.flag("--dry-run", arguments->dry_run, "Print what would change, type by type, and write nothing.");
     add_size_option(line, arguments->size_mb);
-    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments, &invocation] {

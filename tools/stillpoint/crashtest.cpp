@@ -132,7 +132,8 @@ void print_json(const CrashTestArguments& arguments, const CrashRounds& test)
             .text("command", command_to_repeat(arguments, failure))
             .end_object();
     }
-    print("{}\n", json.end_array().end_object().str());
+    json.end_array();
+    answer(std::move(json));
 }
 
 int report(const CrashTestArguments& arguments, const CrashRounds& test)
@@ -268,7 +269,7 @@ void add_options(CommandLine& line, const std::shared_ptr<CrashTestArguments>& a
     line.number("--min-ms", plan.min_ms, 0, 1e7, "MS", "Earliest time of a random kill in a run. Default 0.");
     line.number("--max-ms", plan.max_ms, 1, 1e7, "MS", "Latest time at which a run is killed. Default 500.");
     line.flag("--keep-going", plan.keep_going, "Do not stop at the first failure: keep its pool, continue with a new one.");
-    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.json_flag(arguments->json, "Print one JSON object.");
 }
 
 }  // namespace

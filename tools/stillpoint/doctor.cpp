@@ -144,7 +144,7 @@ int doctor(const DoctorArguments& arguments)
         add_machine(json, cpu, kernel);
         add_files(json, *files);
         add_verdict(json, verdict);
-        print("{}\n", json.end_object().str());
+        answer(std::move(json));
     } else {
         print_facts(cpu, kernel, *files);
         print_verdict(verdict);
@@ -153,7 +153,8 @@ int doctor(const DoctorArguments& arguments)
         return exit_codes::ok;
     }
     const bool forbidden = files->create_errno == EACCES || files->create_errno == EPERM;
-    return forbidden ? exit_codes::no_permission : exit_codes::unavailable;
+    const int code = forbidden ? exit_codes::no_permission : exit_codes::unavailable;
+    return arguments.json ? report_error(code, text_of("no pool can be kept in {}: {}", files->folder, verdict.durability_reason)) : code;
 }
 
 }  // namespace
@@ -163,7 +164,7 @@ void add_doctor(CLI::App& app, Invocation& invocation)
     CommandLine line(app, invocation, "doctor", "Show which guarantees this machine and file system can give, and why.");
     const auto arguments = std::make_shared<DoctorArguments>();
     line.positional("PATH", arguments->path, false, "A folder, or a pool in it. Default: the current folder.");
-    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.json_flag(arguments->json, "Print one JSON object.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments] { return doctor(*arguments); });
 }

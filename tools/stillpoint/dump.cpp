@@ -221,7 +221,8 @@ int dump(const DumpArguments& arguments)
         for (const Failure& failure : damaged.kept) {
             printing.json.element(failure.text());
         }
-        print("{}\n", printing.json.end_array().end_object().str());
+        printing.json.end_array();
+        answer(std::move(printing.json));
     } else if (!figures->has_root) {
         print("{}: the pool has no root\n", arguments.path);
     } else if (figures->has_more) {
@@ -254,7 +255,7 @@ void add_dump(CLI::App& app, Invocation& invocation)
     CommandLine line(app, invocation, "dump", "Print the typed objects of a pool that no program has open.");
     const auto arguments = std::make_shared<DumpArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file.");
-    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.json_flag(arguments->json, "Print one JSON object.");
     line.option("--root", "OBJECT", whole_number(arguments->root), "Begin at this object, by its number, not at the pool's root.");
     line.option("--limit", "NUMBER", whole_number(arguments->limit), "Print so many objects at most; 0: all. Default 1000.");
     line.option("--depth", "NUMBER", whole_number(arguments->depth), "Follow so many pointers from the root at most. Default: all.");

@@ -110,7 +110,6 @@ std::span<const FactRow> rows_of(const EngineFacts& facts, const Findings& found
 void print_facts(const EngineFacts& facts, const Findings& found)
 {
     const auto rows = rows_of(facts, found);
-    print("snapshot         {}\n", size_text(found.recovery.pages_present * page_bytes));
     print("{:<16} {}\n", facts.name, rows.size());
     if (rows.empty()) {
         return;
@@ -155,6 +154,9 @@ void print_text(const InfoArguments& arguments, const Findings& found)
             print("  {:#x}  {:>10}  {}\n", handle.address, size_text(handle.size_bytes), printable(handle.handle));
         }
     }
+    if (!arguments.asked_facts().empty()) {
+        print("snapshot         {}\n", size_text(found.recovery.pages_present * page_bytes));
+    }
     for (const EngineFacts* const table : arguments.asked_facts()) {
         print_facts(*table, found);
     }
@@ -162,7 +164,7 @@ void print_text(const InfoArguments& arguments, const Findings& found)
 
 void add_facts(Json& json, const EngineFacts& facts, const Findings& found)
 {
-    json.number("snapshot_bytes", found.recovery.pages_present * page_bytes).begin_array(facts.name);
+    json.begin_array(facts.name);
     for (const FactRow& row : rows_of(facts, found)) {
         json.begin_object();
         for (std::size_t i = 0; i < row.size(); ++i) {
@@ -209,10 +211,13 @@ void print_json(const InfoArguments& arguments, const Findings& found)
         }
         json.end_array();
     }
+    if (!arguments.asked_facts().empty()) {
+        json.number("snapshot_bytes", found.recovery.pages_present * page_bytes);
+    }
     for (const EngineFacts* const table : arguments.asked_facts()) {
         add_facts(json, *table, found);
     }
-    print("{}\n", json.end_object().str());
+    answer(std::move(json));
 }
 
 int info(const InfoArguments& arguments, bool quiet)
@@ -252,7 +257,7 @@ void add_info(CLI::App& app, Invocation& invocation)
             line.flag("--" + std::string(driver.facts->name), arguments->facts[driver.facts], std::string(driver.facts->sentence));
         }
     }
-    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.json_flag(arguments->json, "Print one JSON object.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments, &invocation] { return info(*arguments, invocation.quiet); });
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace stillpoint::tool {
 
@@ -27,7 +28,8 @@ public:
         return raw(key, std::to_string(value));
     }
 
-    [[nodiscard]] const std::string& str() const { return text_; }
+    [[nodiscard]] const std::string& str() const& { return text_; }
+    [[nodiscard]] std::string str() && { return std::move(text_); }
 
 private:
     Json& open(std::string_view key, char bracket);

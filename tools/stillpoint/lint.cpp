@@ -287,7 +287,7 @@ void add_lint(CLI::App& app, Invocation& invocation)
                      "Run a program compiled with `stillpoint cc --lint`, and report stores outside a FASE and pointers out of "
                      "durable memory, or misused restart points: stillpoint lint [OPTIONS] -- PROGRAM [ARGUMENTS...]");
     const auto plan = std::make_shared<LintPlan>();
-    line.flag("--json", plan->as_json, "The report as one JSON object.");
+    line.json_flag(plan->as_json, "The report as one JSON object.");
     line.option(
         "--output", "PATH",
         [plan](const std::string& text) {
@@ -308,6 +308,13 @@ void add_lint(CLI::App& app, Invocation& invocation)
     line.on_use([line, plan, &invocation] {
         plan->runtime->settle(invocation.quiet);
         const auto quiet = plan->runtime->environment.contains("STILLPOINT_QUIET");
+        answer_goes_to([&output = plan->output](const std::string& text) {
+            if (output.empty()) {
+                print_error("{}", text);
+            } else {
+                (void)write_to(output, text);  // The error has been told on standard error.
+            }
+        });
         return lint_program(*plan, line.command(), quiet);
     });
 }

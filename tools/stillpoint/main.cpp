@@ -1,24 +1,17 @@
 // stillpoint: runs programs durably, and looks into their pools. One file per subcommand.
 
-#include <cstdio>
+#include <algorithm>
+#include <iterator>
 
 #include <CLI/CLI.hpp>
 
-#include "api/session.hpp"
 #include "bench.hpp"
 #include "command.hpp"
+#include "command_shapes.hpp"
 #include "compiler.hpp"
 #include "stillpoint/stillpoint.h"
 
 namespace stillpoint::tool {
-
-int report_error(int exit_code, std::string_view text)
-{
-    print_error("stillpoint: error: {}\n", text);
-    return exit_code;
-}
-
-int report_failure(const Failure& failure) { return report_error(exit_code_for(failure.code), printable(failure.text())); }
 
 std::string help_footer(std::string_view examples, std::string_view exit_codes)
 {
@@ -32,6 +25,51 @@ void in_section(CLI::Option* option, const std::string& heading)
     if (!heading.empty()) {
         option->group(heading);
     }
+}
+
+CommandShape shape_of(const CLI::App& app)
+{
+    CommandShape shape{app.get_parent() == nullptr ? "" : app.get_name(), app.get_description(), {}, app.get_prefix_command()};
+    for (const CLI::Option* const option : app.get_options()) {
+        OptionShape one{{}, option->get_items_expected_max() == 0 ? "" : option->get_type_name(), option->get_description()};
+        for (const std::string& name : option->get_snames()) {
+            one.names.push_back("-" + name);
+        }
+        for (const std::string& name : option->get_lnames()) {
+            one.names.push_back("--" + name);
+        }
+        if (one.names.empty()) {
+            one.value = option->get_name(true);
+        }
+        shape.options.push_back(std::move(one));
+    }
+    return shape;
+}
+
+/// The commands that --help shows, in its order.
+std::vector<CommandShape> shapes_of_commands(const CLI::App& app)
+{
+    std::vector<CommandShape> shapes;
+    for (const CLI::App* const command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
+        shapes.push_back(shape_of(*command));
+    }
+    return shapes;
+}
+
+/// The first word that looks like an option and is none; empty: there is none.
+std::string unknown_option(const CLI::App& app)
+{
+    const std::vector<std::string> words = app.remaining();
+    if (app.get_prefix_command()) {
+        return !words.empty() && words.front().size() > 1 && words.front().starts_with("-") ? words.front() : "";
+    }
+    const auto found = std::ranges::find_if(words, [](const std::string& word) { return word.size() > 1 && word.starts_with("-"); });
+    return found == words.end() ? "" : *found;
+}
+
+int report_usage(std::string_view text, const std::string& command)
+{
+    return report_error(exit_codes::usage, text, {.next = text_of("`stillpoint{}{} --help`", command.empty() ? "" : " ", command)});
 }
 
 }  // namespace
@@ -83,9 +121,25 @@ void CommandLine::hide() { command_->group(""); }
 
 void CommandLine::footer(std::string_view examples, std::string_view exit_codes) { command_->footer(help_footer(examples, exit_codes)); }
 
+void CommandLine::json_flag(bool& value, const std::string& sentence)
+{
+    flag("--json", value, sentence);
+    is_json_ = &value;
+}
+
 void CommandLine::on_use(std::function<int()> action)
 {
-    command_->final_callback([invocation = invocation_, action = std::move(action)] { invocation->action = action; });
+    command_->final_callback([invocation = invocation_, command = command_, is_json = is_json_, action = std::move(action)] {
+        invocation->action = [=] {
+            if (is_json != nullptr && *is_json) {
+                answer_in_json();
+            }
+            if (const std::string option = unknown_option(*command); !option.empty()) {
+                return report_usage(text_of_unknown_option(option, shape_of(*command)), command->get_name());
+            }
+            return action();
+        };
+    });
 }
 
 namespace {
@@ -119,27 +173,58 @@ int split_command(int argc, char** argv, Invocation& invocation)
     return argc;
 }
 
+/// The word where a command is expected; empty: there is none.
+std::string_view first_word(int argc, char** argv)
+{
+    char** const found = std::find_if(argv + 1, argv + argc, [](const char* word) { return *word != '-'; });
+    return found == argv + argc ? "" : *found;
+}
+
+/// Whether the words of a command line that is wrong ask for JSON. Those after "--" are not among them.
+bool asks_for_json(int argc, char** argv)
+{
+    const std::string_view command = first_word(argc, argv);
+    constexpr std::string_view without_json[] = {"run", "bench", "cc", "c++"};  // The word may be another program's, or mean a file.
+    return std::ranges::find(without_json, command) == std::end(without_json) &&
+           std::any_of(argv + 1, argv + argc, [](const char* word) { return word == std::string_view("--json"); });
+}
+
 /// Turns what CLI11 found wrong into one line and an exit code.
-int report_usage(const CLI::App& app, const CLI::ParseError& error)
+int report_parse_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv)
 {
     if (error.get_exit_code() == 0) {
         return app.exit(error);  // --help or --version: CLI11 prints them
     }
-    const CLI::App* used = &app;
-    std::string name = "stillpoint";
-    for (const CLI::App* subcommand : app.get_subcommands()) {
-        used = subcommand;
-        name += " " + used->get_name();
+    if (asks_for_json(argc, argv)) {
+        answer_in_json();
     }
-    return report_error(exit_codes::usage, text_of("{} (see `{} --help`)", error.what(), name));
+    const auto parsed = app.get_subcommands();
+    if (const std::string_view word = first_word(argc, argv); parsed.empty() && !word.empty()) {
+        return report_usage(text_of_unknown_command(word, shapes_of_commands(app)), "");
+    }
+    const CLI::App& used = parsed.empty() ? app : *parsed.front();
+    const CommandShape shape = shape_of(used);
+    for (const CLI::App* const one : {&used, &app}) {
+        if (const std::string option = unknown_option(*one); !option.empty()) {
+            return report_usage(text_of_unknown_option(option, shape_of(*one)), shape.name);
+        }
+    }
+    const std::string called = shape.name.empty() ? "stillpoint" : "stillpoint " + shape.name;
+    return report_usage(text_of("{} (see `{} --help`)", error.what(), called), shape.name);
 }
 
-}  // namespace
-}  // namespace stillpoint::tool
-
-int main(int argc, char** argv)
+void add_completion(CLI::App& app, Invocation& invocation)
 {
-    using namespace stillpoint::tool;
+    CommandLine line(app, invocation, "completion", "Print the completion for a shell.");
+    line.hide();
+    const auto shell = std::make_shared<std::string>();
+    line.positional("SHELL", *shell, true, "bash, zsh or fish");
+    line.on_use([&app, shell] { return print_completion(*shell, shape_of(app), shapes_of_commands(app)); });
+}
+
+/// The whole of the command but for its last output.
+int use(int argc, char** argv)
+{
     CLI::App app{"Stillpoint: memory of a multi-threaded program that survives a crash.", "stillpoint"};
     Invocation invocation;
     app.set_version_flag("--version", std::string("stillpoint ") + sp_version());
@@ -159,6 +244,7 @@ int main(int argc, char** argv)
     add_compilers(app, invocation);
     add_lint(app, invocation);
     add_tables(app, invocation);
+    add_completion(app, invocation);
     try {
         if (const auto call = compiler_call(argc, argv)) {
             return run_compiler(*call);
@@ -169,8 +255,18 @@ int main(int argc, char** argv)
         app.parse(split_command(argc, argv, invocation), argv);
         return invocation.action();
     } catch (const CLI::ParseError& error) {
-        return report_usage(app, error);
+        return report_parse_error(app, error, split_command(argc, argv, invocation), argv);
     } catch (const std::exception& error) {  // no memory, or a defect: never a bare abort
-        return report_error(70, text_of("unexpected: {}", error.what()));
+        return report_error(exit_codes::defect, text_of("unexpected: {}", error.what()));
     }
+}
+
+}  // namespace
+}  // namespace stillpoint::tool
+
+int main(int argc, char** argv)
+{
+    using namespace stillpoint::tool;
+    occupy_standard_descriptors();
+    return end_of_output(use(argc, argv));
 }

@@ -120,14 +120,13 @@ int stats(const StatsArguments& arguments)
     }
     do {
         arguments.json ? print_json(*view, process) : print_text(*view, process);
-        std::fflush(stdout);
-        if (arguments.watch_seconds > 0) {
+        if (arguments.watch_seconds > 0 && !output_is_broken()) {
             std::this_thread::sleep_for(std::chrono::duration<double>(arguments.watch_seconds));
             if (!arguments.json) {
                 print("\n");
             }
         }
-    } while (arguments.watch_seconds > 0 && lock_holder_pid(arguments.path) == process);
+    } while (arguments.watch_seconds > 0 && !output_is_broken() && lock_holder_pid(arguments.path) == process);
     return exit_codes::ok;
 }
 
@@ -138,7 +137,7 @@ void add_stats(CLI::App& app, Invocation& invocation)
     CommandLine line(app, invocation, "stats", "Print live figures of the program that has a pool open.");
     const auto arguments = std::make_shared<StatsArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file.");
-    line.flag("--json", arguments->json, "Print one JSON object; with --watch, one a line.");
+    line.json_flag(arguments->json, "Print one JSON object; with --watch, one a line.");
     line.number("--watch", arguments->watch_seconds, 0.01, 86400.0, "SECONDS", "Print again every SECONDS until the program ends.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments] { return stats(*arguments); });
