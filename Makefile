@@ -25,7 +25,8 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 only = @cmake --build --preset release -j $(JOBS) --target
 say = @printf '\n== %s\n' "$(1)"
 
-.PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format format-check docs site install
+.PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format format-check docs site
+.PHONY: install uninstall packages abi
 .PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
 .PHONY: programs foreign
 .PHONY: configure build-tests build-bench setup setup-test setup-memcached kyotocabinet-kills tmp
@@ -63,6 +64,9 @@ help:
 	@echo "make memcached-soak   kill a durable memcached KILLS=500 times under mixed load; a model checks each restart (SEED, LIMIT_S)"
 	@echo "make kyotocabinet-kills  kill a program on Kyoto Cabinet's durable databases KILLS=100 times; it checks itself (SEED)"
 	@echo "make install      install to PREFIX (default /usr/local; DESTDIR is honoured)"
+	@echo "make uninstall    remove from PREFIX what make install put there"
+	@echo "make packages     packages for Debian in build/packages: library, development files, command, compiler, memcached"
+	@echo "make abi          record the binary interface of the library in tests/abi, which tests compare it with"
 	@echo "make clean        remove what was built"
 	@echo
 	@echo "Variables: JOBS=$(JOBS), PREFIX=$(PREFIX), DESTDIR. Releases and packages: docs/."
@@ -254,6 +258,20 @@ kyotocabinet-kills: setup-test build-tests
 
 install: build
 	@cmake --install build --prefix "$(PREFIX)"
+
+# Needs no build: the list of the files lies in PREFIX/share/stillpoint.
+uninstall:
+	@cmake -DPREFIX="$(PREFIX)" -P cmake/Uninstall.cmake
+
+# For Debian and its relatives. With the durable memcached, if integrations/memcached/build.py has built it.
+packages: build
+	@cpack -G DEB --config build/CPackConfig.cmake -B build/packages
+	@rm -rf build/packages/_CPack_Packages
+	@ls -l build/packages/*.deb
+
+# Records the binary interface: for a new function, or a new major version.
+abi: setup-test build
+	@python3 -B scripts/abi.py --update
 
 clean:
 	rm -rf build build-asan build-tsan build-debug build-clang

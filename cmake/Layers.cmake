@@ -1,10 +1,12 @@
 # An include that points the wrong way breaks the build, whichever target is built.
-add_custom_target(check_includes ALL
-    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/scripts/check_includes.py --quiet
+add_custom_target(stillpoint_check_includes ALL
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/scripts/check_includes.py --quiet
     COMMENT "Checking the order of the layers" VERBATIM)
 
 # Every program of unit tests: what the sanitizers run.
-add_custom_target(unit_tests)
+if(STILLPOINT_BUILD_TESTS)
+    add_custom_target(unit_tests)
+endif()
 
 # Headers that nearly every file includes are compiled once: a build from nothing takes a fifth less. Not with ccache, which
 # knows a file by what it includes. Not for layers that stand in for libc: what they include first matters to them.
@@ -15,7 +17,7 @@ else()
 endif()
 option(STILLPOINT_PRECOMPILED_HEADERS "Compile common headers once" ${precompiled_default})
 set(STILLPOINT_LAYERS_WITHOUT_PRECOMPILED core arch os interpose nvhooks/runtime)
-set(precompiled_headers ${CMAKE_SOURCE_DIR}/src/core/result.hpp <algorithm> <atomic> <cstring> <memory> <mutex> <string> <vector>)
+set(precompiled_headers ${PROJECT_SOURCE_DIR}/src/core/result.hpp <algorithm> <atomic> <cstring> <memory> <mutex> <string> <vector>)
 
 # For AddressSanitizer, whose build is not measured and not installed: some sources of a layer as one, since what they include is most of
 # their work. The release compiles each alone, and so finds an include that is missing. Internal names differ within a layer's namespace.
@@ -46,14 +48,14 @@ endfunction()
 # Options of single sources; CMake forgets them outside of the folder that calls this.
 function(stillpoint_vector_units)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-        set_source_files_properties(${CMAKE_SOURCE_DIR}/src/arch/checksum_avx2.cpp PROPERTIES COMPILE_OPTIONS -mavx2)
+        set_source_files_properties(${PROJECT_SOURCE_DIR}/src/arch/checksum_avx2.cpp PROPERTIES COMPILE_OPTIONS -mavx2)
     endif()
 endfunction()
 stillpoint_vector_units()
 
 # Every folder has its own canaries (src/core/canary.hpp); this list of the lists is their only common place.
-file(GLOB canary_lists RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*/canaries.inc
-    ${CMAKE_SOURCE_DIR}/src/engines/*/canaries.inc)
+file(GLOB canary_lists RELATIVE ${PROJECT_SOURCE_DIR}/src CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/canaries.inc
+    ${PROJECT_SOURCE_DIR}/src/engines/*/canaries.inc)
 set(every_canary "// Written by cmake/Layers.cmake: the canaries of every folder that has some.\n\n")
 foreach(list IN LISTS canary_lists)
     set(engine "")
@@ -62,7 +64,7 @@ foreach(list IN LISTS canary_lists)
     endif()
     string(APPEND every_canary "#define STILLPOINT_CANARY_ENGINE \"${engine}\"\n#include \"${list}\"\n#undef STILLPOINT_CANARY_ENGINE\n")
 endforeach()
-set(STILLPOINT_GENERATED ${CMAKE_BINARY_DIR}/generated)
+set(STILLPOINT_GENERATED ${PROJECT_BINARY_DIR}/generated)
 file(CONFIGURE OUTPUT ${STILLPOINT_GENERATED}/every_canary.inc CONTENT "${every_canary}" @ONLY)
 
 # stillpoint_layer(name): one static-in-spirit object library per folder of src/, from every
@@ -70,7 +72,7 @@ file(CONFIGURE OUTPUT ${STILLPOINT_GENERATED}/every_canary.inc CONTENT "${every_
 # Adding a file edits no list.
 # A layer of two words (nvhooks/runtime) has its name with an underscore.
 function(stillpoint_layer folder)
-    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cpp)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
     string(REPLACE "/" "_" name ${folder})
     set(tests ${sources})
     list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
@@ -81,7 +83,7 @@ function(stillpoint_layer folder)
         add_library(sp_${name} INTERFACE)
     endif()
     set_property(GLOBAL APPEND PROPERTY STILLPOINT_LAYERS sp_${name})
-    add_dependencies(sp_${name} check_includes)
+    add_dependencies(sp_${name} stillpoint_check_includes)
     stillpoint_settings(sp_${name})
     if(sources AND NOT folder IN_LIST STILLPOINT_LAYERS_WITHOUT_PRECOMPILED)
         stillpoint_precompile(sp_${name} layers ${precompiled_headers})
@@ -105,11 +107,12 @@ function(stillpoint_settings target)
     if(type STREQUAL "INTERFACE_LIBRARY")
         return()
     endif()
-    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include ${STILLPOINT_GENERATED})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${STILLPOINT_GENERATED})
     target_include_directories(${target} SYSTEM PRIVATE ${XXHASH_INCLUDE_DIR} ${LIBURING_INCLUDE_DIR})
     target_link_libraries(${target} PRIVATE tl::expected Threads::Threads)
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE STILLPOINT_VERSION="${PROJECT_VERSION}")
     target_compile_options(${target} PRIVATE -fvisibility=hidden)
+    target_compile_features(${target} PRIVATE cxx_std_20)
 endfunction()
 
 # stillpoint_layer_objects(out layer...): the object files of these layers, those that have any.

@@ -19,9 +19,11 @@ guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 # FileCheck; the runtime of the layer pmdk, which is also a peer of `stillpoint bench`; the other peers. Without llvm-19-dev the plugin
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
 # Chromium opens it in a test. Foreign programs that are tested with Stillpoint: what fetches and builds the sources of Kyoto Cabinet and
-# rrdcached, and Tokyo Cabinet with its own test programs; and valgrind. A compiler and an emulator for AArch64, for the arch layer there.
+# rrdcached, and Tokyo Cabinet with its own test programs; and valgrind. The checks of packages and of the binary interface; a second
+# shell, which reads its completion. A compiler and an emulator for AArch64, for the arch layer there.
 test_packages="clang-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
 python3-matplotlib chromium-headless-shell
+lintian abigail-tools zsh
 dpkg-dev zlib1g-dev libglib2.0-dev tokyocabinet-bin libtokyocabinet-dev valgrind g++-aarch64-linux-gnu qemu-user
 $guest_packages $memcached_packages $site_packages"
 # The programs of tests/foreign. Servers are not here: tests/foreign/unpack.py takes them out of their packages, since
@@ -75,6 +77,7 @@ found_without_dpkg() {
         python3 -c "import pymemcache" 2>/dev/null || /usr/bin/python3 -c "import pymemcache" 2>/dev/null && return 0 || return 1 ;;
     mkdocs-material) [ -d /usr/share/mkdocs/themes/material ] || python3 -c "import material" 2>/dev/null && return 0 || return 1 ;;
     libmemcached-tools) command -v memcaslap >/dev/null 2>&1 || command -v memaslap >/dev/null 2>&1 && return 0 || return 1 ;;
+    abigail-tools) command -v abidiff >/dev/null 2>&1 && return 0 || return 1 ;;
     tokyocabinet-bin) command -v tcumttest >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-system-x86) command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-utils) command -v qemu-img >/dev/null 2>&1 && return 0 || return 1 ;;

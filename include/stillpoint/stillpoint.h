@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "stillpoint/error.h"
+#include "stillpoint/version.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -266,7 +267,7 @@ int sp_statistic(const char* name, uint64_t* value);
 int sp_pool_heap_stats(sp_pool* pool, sp_heap_statistics* out);
 int sp_pool_statistic(sp_pool* pool, const char* name, uint64_t* value);
 
-/* "1.0.0". */
+/* "1.0.0": of the library, as STILLPOINT_VERSION_STRING is that of the headers. */
 const char* sp_version(void);
 
 #ifdef __cplusplus

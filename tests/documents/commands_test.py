@@ -24,6 +24,8 @@ NOT_RUN = {
     "make demo": "builds; tests/kill runs the same kills",
     "make test": "runs this test",
     "make install PREFIX=$HOME/stillpoint": "done once for all pages",
+    "make uninstall PREFIX=$HOME/stillpoint": "other pages need it; tests/install removes an installation",
+    "make packages": "tests/install makes them",
     "make build-bench": "make test has built it",
     "stillpoint bench --workload": "measures for minutes; tests/bench runs the bench",
     "stillpoint cc --runtime=undo -O2 -c tree.c": "any file of the reader's",

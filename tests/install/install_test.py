@@ -11,6 +11,7 @@ from pathlib import Path
 BUILD = Path(os.environ["STILLPOINT_BUILD"])
 CMAKE = os.environ.get("CMAKE", "cmake")
 CC = os.environ.get("CC", "cc")
+SOURCE = Path(__file__).resolve().parents[2]
 
 PROGRAM = """
 #include <stdio.h>
@@ -60,7 +61,7 @@ target_link_libraries(consumer PRIVATE stillpoint::stillpoint)
 
 def output_of(*command, **options):
     """Standard output; a failure shows what the command said."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, **options)
+    done = subprocess.run(command, capture_output=True, check=False, timeout=600, **{"text": True, **options})
     if done.returncode != 0:
         raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -164,6 +165,30 @@ class Installed(unittest.TestCase):
         for path in self.prefix.rglob("*"):
             if path.suffix in {".pc", ".cmake"}:
                 self.assertNotIn(str(BUILD), path.read_text(), path)
+
+    def test_uninstall_removes_what_was_installed_and_nothing_else(self):
+        root = self.root / "staged"
+        environment = {**os.environ, "DESTDIR": str(root)}
+        uninstall = (CMAKE, "-DPREFIX=/opt/sp", "-P", str(SOURCE / "cmake/Uninstall.cmake"))
+        output_of(CMAKE, "--install", str(BUILD), "--prefix", "/opt/sp", env=environment)
+        mine = root / "opt/sp/share/man/man1/mine.1"
+        mine.write_text("a page of another program")
+        output_of(*uninstall, env=environment)
+        self.assertEqual([path for path in root.rglob("*") if not path.is_dir()], [mine])
+        self.assertFalse(list(root.rglob("*stillpoint*")))
+        again = subprocess.run(uninstall, env=environment, capture_output=True, text=True, check=False)
+        self.assertNotEqual(again.returncode, 0)
+        self.assertIn("is not installed", " ".join(again.stderr.split()))
+
+    def test_a_list_that_leads_out_of_the_prefix_is_refused(self):
+        prefix = self.root / "forged"
+        (prefix / "share/stillpoint").mkdir(parents=True)
+        (self.root / "precious").write_text("")
+        (prefix / "share/stillpoint/installed-files.txt").write_text("share/../../precious\n")
+        done = subprocess.run([CMAKE, f"-DPREFIX={prefix}", "-P", str(SOURCE / "cmake/Uninstall.cmake")], capture_output=True, text=True,
+                              check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertTrue((self.root / "precious").exists())
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class Library(unittest.TestCase):
     def test_exports_what_the_headers_declare_and_the_list_of_names_and_nothing_else(self):
         listing = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True)
         exported = {line.split()[-1].split("@")[0] for line in listing.stdout.splitlines()}
-        self.assertEqual(exported, declared_api() | intercepted())
+        self.assertEqual(exported - {"STILLPOINT_1"}, declared_api() | intercepted())  # The version is a symbol, too.
 
     def test_leaves_an_ordinary_program_as_it_is_without_a_pool(self):
         run = subprocess.run([self.program("interpose_preloaded")], env=environment(LD_PRELOAD=LIBRARY),

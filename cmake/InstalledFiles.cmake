@@ -1,0 +1,11 @@
+# Runs at the end of an installation: writes the paths of all files, relative to the prefix, for cmake/Uninstall.cmake.
+set(names "${list}")
+foreach(path IN LISTS CMAKE_INSTALL_MANIFEST_FILES)
+    file(RELATIVE_PATH name "${CMAKE_INSTALL_PREFIX}" "${path}")
+    if(NOT name MATCHES "^\\.\\.")
+        list(APPEND names "${name}")
+    endif()
+endforeach()
+list(SORT names)
+list(JOIN names "\n" text)
+file(WRITE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${list}" "${text}\n")
