@@ -45,6 +45,8 @@ if(STILLPOINT_BUILD_TESTS)
         get_filename_component(place ${place} DIRECTORY)
         install(FILES ${rows} DESTINATION ${CMAKE_INSTALL_DATADIR}/stillpoint/bench/${place} COMPONENT bench)
     endforeach()
+    # The door for peers: the header and the example.
+    install(DIRECTORY bench/peer DESTINATION ${CMAKE_INSTALL_DATADIR}/stillpoint/bench COMPONENT bench)
     install(DIRECTORY bench/driver DESTINATION ${CMAKE_INSTALL_DATADIR}/stillpoint/bench COMPONENT bench FILES_MATCHING PATTERN "*.py")
 endif()
 file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.1)

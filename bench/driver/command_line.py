@@ -16,6 +16,7 @@ Examples:
   stillpoint bench --workload btree --engine volatile,pmthreads,lmdb --mix 90:10,50:50,10:90 --json run.json
   stillpoint bench --workload all --engine pmthreads,peers --html report --seconds 3
   stillpoint bench --engine pmthreads --tracker uffd,mprotect --interval 10,100 --bar 'pmthreads/volatile>=0.8'
+  stillpoint bench --peer ./libmine.so --workload key-value,queue    a system of your own, by a library that you write
   stillpoint bench report run.json --html report           the report of an earlier run
 
 Exit codes:
@@ -94,6 +95,9 @@ def parser():
     who = made.add_argument_group("engines and peers (volatile always runs: ratios are taken to it)")
     who.add_argument("--engine", type=words, default=[], metavar="E,...",
                      help="engines and peers; peers are all that are here (default: the product's first engine, peers)")
+    who.add_argument("--peer", type=words, default=[], metavar="LIBRARY,...",
+                     help="systems of your own: shared libraries with the interface of stillpoint_peer.h (bench/README.md, \"Hold your "
+                          "system against ours\"); without --engine beside the product's first engine")
     who.add_argument("--tracker", type=some_of("auto", "uffd", "mprotect", "hooks"), default=["auto"], metavar="T,...")
     who.add_argument("--interval", type=numbers(1, 3600000), default=[], metavar="MS,...",
                      help="milliseconds between two checkpoints (default: the engine's own)")

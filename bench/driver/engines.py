@@ -5,12 +5,15 @@ written in a way of their own has a folder in bench/engines with a worker and ro
 """
 
 import dataclasses
+import hashlib
 import json
+import os
 import subprocess
 from pathlib import Path
 
 from .build import can_be_made, make_sure_of
-from .errors import BenchError, Unavailable
+from .errors import USAGE, WRONG_RESULT, BenchError, Unavailable
+from .process import SAID_BYTES, how_it_ended
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +32,9 @@ class Engine:
     chooses_interval: bool = True  # False: the options above do
     durability: str = None  # instead of the one that is asked for
     opens_its_pool: bool = False  # True: the worker does, as a peer's; `stillpoint run` does not know it
-    survives: bool = True  # False: a measurement aid, whose memory no crash spares; it is not killed
+    survives: bool = True  # False: its memory is spared by no crash, or nothing tells what was lost; it is not killed
+    library: str = None  # of a peer that is loaded (bench/peer/stillpoint_peer.h): its path
+    library_sha256: str = None
 
     @property
     def has_trackers(self):
@@ -49,6 +54,10 @@ class Engine:
         return self.kind == "engine" and not self.opens_its_pool
 
     @property
+    def environment(self):
+        return {"BENCH_PEER": self.library} if self.library else {}
+
+    @property
     def engine_of_run(self):
         return self.runs_as or self.name
 
@@ -56,7 +65,10 @@ class Engine:
         return self.loses.get(durability) or self.loses["any"]
 
 
+LIST_LIMIT_S = 60
 NOTHING_ON_RETURN = "nothing once an operation has returned"
+# Losses of peers that are loaded, by what they say of themselves.
+LOSSES = {"all": "everything", "recent": "recent operations, by its own word", "nothing": NOTHING_ON_RETURN}
 
 ENGINES = [
     Engine("volatile", "volatile", "bench_worker_volatile", {"any": "everything"},
@@ -67,6 +79,8 @@ ENGINES = [
     Engine("volatile-tm", "volatile", "bench_worker_volatile_tm", {"any": "everything"},
            "volatile with a software transactional memory instead of one lock: what transactions cost by themselves. Transactional "
            "programs only. A measurement aid.", survives=False),
+    Engine("std-maps-direct", "volatile", "bench_worker_striped_maps", {"any": "everything"},
+           "The example of a peer (bench/peer), called directly: what the door for peers costs. A measurement aid.", survives=False),
     Engine("pmemobj", "peer", "bench_worker_pmemobj", {"any": NOTHING_ON_RETURN},
            "libpmemobj: undo-logged transactions, each update announced by hand.", package="libpmemobj-dev"),
     Engine("lmdb", "peer", "bench_worker_lmdb", {"process": NOTHING_ON_RETURN, "power": NOTHING_ON_RETURN},
@@ -138,7 +152,8 @@ class Configuration:
     def facts(self):
         return {"name": self.name, "engine": self.engine.name, "kind": self.engine.kind, "tracker": self.tracker,
                 "interval_ms": self.interval_ms, "durability": self.durability, "medium": self.medium,
-                "loses": self.engine.loses_at(self.durability)}
+                "loses": self.engine.loses_at(self.durability),
+                **({"library": self.engine.library, "library_sha256": self.engine.library_sha256} if self.engine.library else {})}
 
 
 def pmemobj_environment(configuration):
@@ -159,6 +174,21 @@ def is_too_slow(configuration, family):
             family in ("application", "continuing", "transactions"))
 
 
+def told_by(worker, engine):
+    """The answer of a worker to `--list`."""
+    subject = engine.library or worker
+    try:
+        done = subprocess.run([worker, "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, text=True, errors="replace",
+                              env={**os.environ, **engine.environment}, timeout=LIST_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        raise BenchError(f"{subject}: nothing was told within {LIST_LIMIT_S} s of loading it", WRONG_RESULT) from None
+    if done.returncode == USAGE:  # The worker itself has refused the library; what that one printed comes before.
+        raise BenchError(done.stderr.strip().split("\n")[-1].removeprefix("bench: "))
+    if done.returncode != 0:
+        raise BenchError(f"{subject}: the worker {how_it_ended(done.returncode, done.stderr[-SAID_BYTES:])}", WRONG_RESULT)
+    return json.loads(done.stdout)
+
+
 class Installation:
     """The command and the workers: beside each other in a build tree and where they are installed."""
 
@@ -167,6 +197,7 @@ class Installation:
         self.command = Path(command)
         self._listed = {}
         self._product = None
+        self.loaded = []
 
     def product(self):
         """The engines of the product's own registry: {name: (interval in ms, programs, trackers)}."""
@@ -180,7 +211,21 @@ class Installation:
     def engines(self):
         volatile = [engine for engine in ENGINES if engine.kind == "volatile"]
         peers = [engine for engine in ENGINES if engine.kind == "peer"]
-        return volatile + engines_of(self.product()) + engines_that_open_their_pools() + peers
+        return volatile + engines_of(self.product()) + engines_that_open_their_pools() + peers + self.loaded
+
+    def load(self, path):
+        """A peer that is a shared library, with what it says of itself."""
+        library = Path(path).resolve()
+        if not library.is_file():
+            raise BenchError(f"--peer {path}: there is no such file")
+        unnamed = Engine(library.name, "peer", "bench_worker_loaded", {}, "", library=str(library),
+                         library_sha256=hashlib.sha256(library.read_bytes()).hexdigest())
+        told = self.listed_by(unnamed)["peer"]
+        if told["name"] in [engine.name for engine in self.engines]:
+            raise BenchError(f"--peer {path}: its name, \"{told['name']}\", is taken: give it another one in stillpoint_peer")
+        self.loaded.append(dataclasses.replace(
+            unnamed, name=told["name"], loses={"any": LOSSES[told["loses"]]}, sentence=told["summary"] or f"{library.name}, loaded.",
+            survives=told["loses"] != "all" and told["keeps_progress"]))
 
     def engine_named(self, name):
         engines = {engine.name: engine for engine in self.engines}
@@ -191,11 +236,10 @@ class Installation:
     def listed_by(self, engine, name=None):
         """The answer of a worker to `list` (bench/worker/worker.cpp); each is asked once."""
         path = self.worker(engine, name)
-        if path not in self._listed:
+        if (path, engine.library) not in self._listed:
             make_sure_of([path])
-            done = subprocess.run([path, "--list"], stdout=subprocess.PIPE, check=True, text=True)
-            self._listed[path] = json.loads(done.stdout)
-        return self._listed[path]
+            self._listed[path, engine.library] = told_by(path, engine)
+        return self._listed[path, engine.library]
 
     def worker(self, engine, name=None):
         """The program, which is there or can be made; Unavailable where neither is so."""
@@ -215,7 +259,7 @@ class Installation:
         engine = configuration.engine
         arguments = [workload, *(f"{name}={value}" for name, value in settings.items())]
         worker = str(self.worker(engine, configuration.worker))
-        environment = {}
+        environment = dict(engine.environment)
         if engine.is_run:
             run = [str(self.command), "run", "--quiet", "--pool", str(pool), "--engine", engine.engine_of_run, "--durability",
                    engine.durability or configuration.durability, "--pool-size-mb", str(engine.pool_mib), *engine.options]

@@ -61,9 +61,9 @@ def transactions_of(slices):
             "phases": {phase: total[f"{phase}_ns"] / time_ns for phase in PHASES} if time_ns else None}
 
 
-def bytes_counter(configuration):
+def bytes_counter(configuration, slices):
     """Which counter tells what went to the medium."""
-    if configuration.engine.is_run:
+    if configuration.engine.is_run or configuration.engine.library and all("bytes_written" in one for one in slices):
         return "bytes_written"
     # tmpfs is not a disk: what is handed to write calls is what can be seen; of mapped files nothing can.
     return "bytes_to_disk" if configuration.medium == "file" else "bytes_in_write_calls"
@@ -82,7 +82,7 @@ class Measurements:
         """As they stand in the result; `baseline`, `peer` and `first_engine`: the measurements that ratios are taken to, or None."""
         slices = self.slices
         every = slices + self.timed
-        written = bytes_counter(self.configuration)
+        written = bytes_counter(self.configuration, every)
         stops = sorted(stop for one in every for stop in one["stops_ns"])
         facts = {
             **self.configuration.facts(),
@@ -131,7 +131,12 @@ class Measurements:
         return spread([rate(mine) / rate(theirs) for mine, theirs in zip(self.slices, other.slices) if rate(theirs)])
 
 
+def fastest(measurements):
+    """The one with the highest median rate, or None."""
+    return max(measurements, key=lambda one: statistics.median(map(rate, one.slices)), default=None)
+
+
 def best_peer(measurements):
-    """The peer with the highest median rate, or None."""
-    peers = [one for one in measurements if one.configuration.engine.kind == "peer" and one.slices]
-    return max(peers, key=lambda one: statistics.median(map(rate, one.slices)), default=None)
+    """The fastest peer that keeps something, or None."""
+    return fastest([one for one in measurements if one.configuration.engine.kind == "peer" and one.slices and
+                    one.configuration.engine.loses.get("any") != "everything"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from . import bars, command_line, record, report, tables
 from .documents import read_json, write_json
 from .engines import Installation
-from .errors import CANNOT_CREATE, FELL_SHORT, INTERRUPTED, UNAVAILABLE, BenchError, Unavailable
+from .errors import CANNOT_CREATE, FELL_SHORT, INTERRUPTED, UNAVAILABLE, BenchError, Unavailable, WorkerFailed
 from .plan import catalogue, cells_of, configurations_of
 from .progress import Progress
 from .rounds import CellRun
@@ -72,10 +72,13 @@ class Run:
     def __init__(self, options, arguments):
         self.options = options
         self.installation = installation_of(options)
+        for path in options.peer:
+            self.installation.load(path)
         self.known, compiler = catalogue(self.installation)
         self.cells = cells_of(options, self.known)
         self.configurations, self.skipped = configurations_of(options, self.installation)
         self.results = []
+        self.failures = []
         self.complete = False
         shown = {name: value for name, value in vars(options).items() if name not in ("bars", "binaries", "command", "action", "file")}
         version = record.first_line([str(self.installation.command), "--version"])
@@ -96,6 +99,7 @@ class Run:
                 progress.end()
                 return
             self.keep(running.result())
+            self.failures += [f"{cell.title}: {failure}" for failure in running.failures]
             if self.options.json != "-":
                 self.print_cell(progress)
         progress.end()
@@ -167,7 +171,10 @@ def main(arguments):
         return make_report(options)
     writable_output(options)
     if options.action == "list":
-        return show_list(installation_of(options), options)
+        installation = installation_of(options)
+        for path in options.peer:
+            installation.load(path)
+        return show_list(installation, options)
     run = Run(options, as_typed(arguments))
     run.measure()
     document = run.document()
@@ -179,4 +186,6 @@ def main(arguments):
         return INTERRUPTED
     if not run.results:
         return UNAVAILABLE
+    if run.failures:
+        raise WorkerFailed("; ".join(run.failures))
     return 0 if all(bar["met"] for bar in document["bars"]) else FELL_SHORT

@@ -146,7 +146,8 @@ def mount_options(folder):
 def configurations_of(options, installation):
     """The configurations, the baseline first, and what had to be skipped: [{engine, reason, remedy}]."""
     medium, folder = medium_folder(options)
-    asked = options.engine or [next(iter(installation.product())), "peers"]
+    loaded = [engine.name for engine in installation.loaded]
+    asked = [*(options.engine or [next(iter(installation.product())), *([] if loaded else ["peers"])]), *loaded]
     names = ["volatile", *(name for name in asked if name != "volatile")]
     if "peers" in names:
         at = names.index("peers")

@@ -5,11 +5,18 @@ import os
 import select
 import signal
 import subprocess
+import tempfile
 import time
 
 from .errors import WorkerFailed
 
 ANSWER_LIMIT_S = 600
+SAID_BYTES = 2000
+
+
+def how_it_ended(code, said):
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return f"ended with {how}: {said.strip() or 'it said nothing'}"
 
 
 class Process:
@@ -20,7 +27,9 @@ class Process:
         self.pending = b""
         self.began_ns = time.monotonic_ns()
         # A group of its own: Ctrl-C reaches the driver, which ends the processes itself.
-        self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        # A file, not a pipe: a process that says much must not wait for a reader.
+        self.said = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said,
                                         bufsize=0, env={**os.environ, **(environment or {})}, start_new_session=True)
         try:
             self.ready = self._answer()
@@ -48,9 +57,8 @@ class Process:
 
     def _how_it_ended(self):
         code = self.process.wait()
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        said = self.process.stderr.read().decode(errors="replace").strip()
-        return f"the worker of \"{self.name}\" ended with {how}: {said or 'it said nothing'}"
+        self.said.seek(max(0, self.said.seek(0, os.SEEK_END) - SAID_BYTES))
+        return f"the worker of \"{self.name}\" {how_it_ended(code, self.said.read().decode(errors='replace'))}"
 
     def ask(self, command, *words):
         try:
@@ -78,7 +86,7 @@ class Process:
         return moment_ns
 
     def _close(self):
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+        for stream in (self.process.stdin, self.process.stdout, self.said):
             if stream and not stream.closed:
                 stream.close()
 

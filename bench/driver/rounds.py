@@ -4,7 +4,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from .engines import is_too_slow
+from .engines import NOTHING_ON_RETURN, is_too_slow
+from .errors import WorkerFailed
 from .figures import Measurements, best_peer
 from .in_turn import orders
 from .kill_phase import measure_kills
@@ -25,14 +26,16 @@ def rounds_of(options):
 
 
 class CellRun:
-    """Measures a cell. After an interruption result() has what there was until then."""
+    """Measures a cell. After an interruption result() has what there was until then. A peer that is loaded may fail: it leaves the cell,
+    which says why (`failures`), and the others are measured."""
 
     def __init__(self, cell, configurations, options, installation, progress):
         self.cell, self.options, self.installation, self.progress = cell, options, installation, progress
         reasons = {one.name: self._why_not(one) for one in configurations}
         self.measurements = [Measurements(one) for one in configurations if reasons[one.name] is None]
         self.left_out = [f"{name}: {reason}" for name, reason in reasons.items() if reason is not None]
-        self.workers = []
+        self.failures = []
+        self.workers = {}  # of each of the measurements
         self.folder = None
 
     def run(self):
@@ -41,12 +44,11 @@ class CellRun:
         try:
             self._start()
             self._rounds()
-            for worker in self.workers:
-                worker.end()
+            self._each(lambda one: self.workers[one].end())
             self._disk_use()
             self._kills()
         finally:
-            for worker in self.workers:
+            for worker in self.workers.values():
                 worker.destroy()
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -66,25 +68,43 @@ class CellRun:
         return Process(configuration.name, *self.installation.words(configuration, self.cell.workload, self.cell.settings(self.options),
                                                                     self.pool(configuration)))
 
+    def _each(self, work, order=None):
+        """{one: work(one)} of the measurements, in an order of its own or theirs; without those that have failed."""
+        found = {}
+        for one in order or list(self.measurements):
+            if one not in self.measurements:
+                continue
+            try:
+                found[one] = work(one)
+            except WorkerFailed as failure:
+                if one.configuration.engine.library is None:
+                    raise
+                self.failures.append(f"{one.configuration.name}: failed: {failure}")
+                self.measurements.remove(one)
+                if one in self.workers:
+                    self.workers.pop(one).destroy()
+        return found
+
     def _start(self):
-        for one in self.measurements:
+        def start(one):
             self.progress.show(f"{self.cell.title}: {one.configuration.name} fills its memory")
-            self.workers.append(self.start_worker(one.configuration))
-            one.fill_ns = self.workers[-1].first_operation_ns
+            self.workers[one] = self.start_worker(one.configuration)
+            one.fill_ns = self.workers[one].first_operation_ns
+
+        self._each(start)
 
     def _rounds(self):
         length_ms = slice_ms(self.options)
-        for worker in self.workers:
-            worker.slice(length_ms)  # not counted: caches and branch predictors of a new process are cold
+        self._each(lambda one: self.workers[one].slice(length_ms))  # not counted: caches and predictors of a new process are cold
         rounds = rounds_of(self.options)
-        for number, order in zip(range(rounds), orders(range(len(self.workers)), self.options.seed)):
+        for number, order in zip(range(rounds), orders(list(self.measurements), self.options.seed)):
             self.progress.show(f"{self.cell.title}: round {number + 1} of {rounds}")
-            slices = {index: self.workers[index].slice(length_ms) for index in order}
-            timed = {index: self.workers[index].slice(length_ms / 2, timed=True) for index in order}
+            slices = self._each(lambda one: self.workers[one].slice(length_ms), order)
+            timed = self._each(lambda one: self.workers[one].slice(length_ms / 2, timed=True), order)
             # Kept whole rounds only: an interruption leaves no round in which a configuration is missing.
-            for index, one in enumerate(self.measurements):
-                one.slices.append(slices[index])
-                one.timed.append(timed[index])
+            for one in self.measurements:
+                one.slices.append(slices[one])
+                one.timed.append(timed[one])
 
     def _disk_use(self):
         for one in self.measurements:
@@ -92,14 +112,21 @@ class CellRun:
             one.disk_bytes = sum(path.stat().st_blocks * 512 for path in place.rglob("*") if path.is_file())
 
     def _kills(self):
-        if self.options.kills == 0:
-            return
-        for one in self.measurements:
-            if not one.configuration.engine.survives:
-                continue
-            self.progress.show(f"{self.cell.title}: {one.configuration.name} is killed and started again")
-            one.kill = measure_kills(lambda one=one: self.start_worker(one.configuration), one.configuration, self.cell,
-                                     one.slices, self.folder, self.options)
+        def kill(one):
+            configuration = one.configuration
+            if not configuration.engine.survives:
+                return
+            self.progress.show(f"{self.cell.title}: {configuration.name} is killed and started again")
+            one.kill = measure_kills(lambda: self.start_worker(configuration), configuration, self.cell, one.slices, self.folder,
+                                     self.options)
+            if configuration.engine.library and configuration.engine.loses_at(configuration.durability) == NOTHING_ON_RETURN:
+                for found in one.kill["each"]:
+                    if found["operations_lost"]:
+                        raise WorkerFailed(f"a kill lost {found['operations_lost']} operations that had returned, and the peer says "
+                                           "that none may be lost")
+
+        if self.options.kills:
+            self._each(kill)
 
     def result(self):
         """The cell as it stands in the result; None before the first round has ended."""
@@ -116,4 +143,5 @@ class CellRun:
             row["disk_bytes"] = getattr(one, "disk_bytes", None)
             row["fill_ns"] = getattr(one, "fill_ns", None)
             rows.append(row)
-        return {**self.cell.facts(), "slice_ms": slice_ms(self.options), "left_out": self.left_out, "configurations": rows}
+        return {**self.cell.facts(), "slice_ms": slice_ms(self.options), "left_out": self.left_out + self.failures,
+                "configurations": rows}

@@ -2,7 +2,8 @@
 // The engine or peer that this worker is built for: BENCH_ENGINE is the name of its folder here, which has a header current.hpp. That one
 // says BENCH_HAS_MEMORY 1 and what CurrentEngine is, a MemoryEngine; or 0, and what CurrentStore is, a KeyValueStore; or all of the types
 // below itself (BENCH_HAS_OWN_STORES). It says BENCH_HAS_TRANSACTIONS 1 where it has a TransactionalMemory of its own, CurrentTransactions,
-// with stores or without. Nothing else depends on which one it is.
+// with stores or without, and BENCH_IS_LOADED 1 where only a library that is loaded tells which workloads there are. Nothing else depends
+// on which one it is.
 
 #include <bit>
 #include <cstddef>
@@ -24,6 +25,9 @@
 
 #if !defined(BENCH_HAS_TRANSACTIONS)
 #define BENCH_HAS_TRANSACTIONS 0
+#endif
+#if !defined(BENCH_IS_LOADED)
+#define BENCH_IS_LOADED 0
 #endif
 #if BENCH_HAS_MEMORY || !BENCH_HAS_TRANSACTIONS || defined(BENCH_HAS_OWN_STORES)
 #define BENCH_HAS_STORES 1

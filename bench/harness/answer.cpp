@@ -1,10 +1,18 @@
 #include "answer.hpp"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "ending.hpp"
 
 namespace bench {
 
 namespace {
+
+std::FILE* answers = stdout;
 
 std::string quoted(std::string_view text)
 {
@@ -58,8 +66,16 @@ Answer& Answer::raw(std::string_view field, std::string_view json)
 
 void Answer::send() const
 {
-    std::puts(json().c_str());
-    std::fflush(stdout);
+    std::fprintf(answers, "%s\n", json().c_str());
+    std::fflush(answers);
+}
+
+void Answer::keep_apart()
+{
+    answers = fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), "w");
+    if (answers == nullptr || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        give_up(std::string("standard output cannot be kept apart: ") + std::strerror(errno));
+    }
 }
 
 }  // namespace bench

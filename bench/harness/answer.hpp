@@ -17,6 +17,9 @@ public:
     [[nodiscard]] std::string json() const { return "{" + fields_ + "}"; }
     /// Writes and flushes the line.
     void send() const;
+    /// From now on answers alone go to standard output: what the rest of the process writes there goes to standard error. For processes
+    /// with code that was written elsewhere; before any answer.
+    static void keep_apart();
 
 private:
     void name(std::string_view name);

@@ -13,10 +13,12 @@ void out_of_memory(std::string_view why)
     std::_Exit(EX_OSERR);
 }
 
-void give_up(std::string_view why)
+void give_up(std::string_view why) { give_up(why, EX_SOFTWARE); }
+
+void give_up(std::string_view why, int exit_code)
 {
     std::fprintf(stderr, "bench: %.*s\n", static_cast<int>(why.size()), why.data());
-    std::_Exit(EX_SOFTWARE);
+    std::_Exit(exit_code);
 }
 
 }  // namespace bench

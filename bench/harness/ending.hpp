@@ -10,5 +10,7 @@ namespace bench {
 
 /// The system or the engine under test failed: exit code 70 (EX_SOFTWARE).
 [[noreturn]] void give_up(std::string_view why);
+/// As give_up(why), with another exit code.
+[[noreturn]] void give_up(std::string_view why, int exit_code);
 
 }  // namespace bench

@@ -20,6 +20,14 @@ function(bench_peer name macro source workloads header library)
     set_property(GLOBAL APPEND PROPERTY STILLPOINT_BENCH_ON_DEMAND bench_peer_${name} bench_worker_${name})
 endfunction()
 
+# The door for peers, which loads a library, and the example of one: through the door, and called directly.
+add_library(bench_loaded_store OBJECT ${CMAKE_SOURCE_DIR}/bench/engines/loaded_store.cpp)
+target_compile_definitions(bench_loaded_store PRIVATE _GNU_SOURCE)
+target_compile_options(bench_loaded_store PRIVATE -O2)
+bench_worker(loaded BENCH_ENGINE=loaded bench_store_workloads bench_loaded_store ${CMAKE_DL_LIBS})
+bench_worker(striped_maps BENCH_ENGINE=striped_maps bench_store_workloads)
+set_property(GLOBAL APPEND PROPERTY STILLPOINT_BENCH_ON_DEMAND bench_worker_striped_maps)
+
 bench_peer(pmemobj BENCH_PMEMOBJ pmemobj_pool.cpp bench_all_workloads libpmemobj.h pmemobj)
 bench_peer(lmdb BENCH_LMDB lmdb_store.cpp bench_store_workloads lmdb.h lmdb)
 bench_peer(rocksdb BENCH_ROCKSDB rocksdb_store.cpp bench_store_workloads rocksdb/db.h rocksdb)

@@ -20,8 +20,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <sys/prctl.h>
 #include <sysexits.h>
+#include <vector>
 
 #include "../engines/current.hpp"
 #include "../harness/ending.hpp"
@@ -110,7 +112,7 @@ void list()
 {
     std::string able;
     std::string left_out;
-    for (const WorkloadRow& row : rows) {
+    for (const WorkloadRow& row : workload_rows()) {
         Answer one;
         one.text("name", row.name);
         if (row.why_not != nullptr) {
@@ -122,7 +124,11 @@ void list()
         able += (able.empty() ? "" : ", ") + one.json();
     }
     Answer answer;
-    answer.raw("workloads", "[" + able + "]").raw("left_out", "[" + left_out + "]").text("compiler", BENCH_COMPILER).send();
+    answer.raw("workloads", "[" + able + "]").raw("left_out", "[" + left_out + "]").text("compiler", BENCH_COMPILER);
+#if BENCH_IS_LOADED
+    LoadedPeer::describe(answer);
+#endif
+    answer.send();
 }
 
 void obey(Measured& measured, const char* line)
@@ -173,13 +179,30 @@ int run(const WorkerCall& call)
 
 }  // namespace
 
+#if BENCH_IS_LOADED
+std::span<const WorkloadRow> workload_rows()
+{
+    static const std::vector<WorkloadRow> offered = [] {
+        std::vector<WorkloadRow> found(std::begin(rows), std::end(rows));
+        for (WorkloadRow& row : found) {
+            row.why_not = row.why_not != nullptr ? row.why_not : LoadedPeer::why_not(row.name, row.family);
+        }
+        return found;
+    }();
+    return offered;
+}
+#else
 std::span<const WorkloadRow> workload_rows() { return rows; }
+#endif
 void rest() { rest_current(); }
 
 }  // namespace bench
 
 int main(int count, char** words)
 {
+#if BENCH_IS_LOADED
+    bench::Answer::keep_apart();
+#endif
     std::string error;
     const auto call = bench::parse_worker_call(count, words, error);
     if (!call) {
