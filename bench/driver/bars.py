@@ -67,7 +67,7 @@ def reached_in(cell, bar):
         if bar.base:
             for base in rows_named(cell, bar.base):
                 # Ratios to the baseline are of neighbouring slices; others of the medians.
-                value = (row["to_volatile"]["median"] if base["kind"] == "volatile"
+                value = (row["to_volatile"]["median"] if base["name"] == "volatile"
                          else row["rate"]["median"] / base["rate"]["median"])
                 found.append((row["name"], value))
         else:

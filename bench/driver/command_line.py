@@ -92,7 +92,7 @@ def parser():
     what.add_argument("--large", action="store_true", help="the large inputs of the transactional programs: STAMP's ++, some seconds a job")
     what.add_argument("--operation-size", type=numbers(0, 1 << 32), default=[0], metavar="N,...",
                       help="points, trials or elements in an operation, between two restart points; 0, the default: the workload's own number")
-    who = made.add_argument_group("engines and peers (volatile always runs: ratios are taken to it)")
+    who = made.add_argument_group("engines and peers (volatile and volatile-words always run: ratios are taken to them)")
     who.add_argument("--engine", type=words, default=[], metavar="E,...",
                      help="engines and peers; peers are all that are here (default: the product's first engine, peers)")
     who.add_argument("--peer", type=words, default=[], metavar="LIBRARY,...",

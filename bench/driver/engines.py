@@ -74,7 +74,7 @@ ENGINES = [
     Engine("volatile", "volatile", "bench_worker_volatile", {"any": "everything"},
            "The same source, compiled and linked without Stillpoint: what ratios are taken to."),
     Engine("volatile-words", "volatile", "bench_worker_volatile_words", {"any": "everything"},
-           "volatile with locks of one word, as programs with restart points have: what these alone are worth. A measurement aid.",
+           "volatile with locks of one word, so that buckets are aligned: the fastest honest program. Always runs, on structures under locks.",
            survives=False),
     Engine("volatile-tm", "volatile", "bench_worker_volatile_tm", {"any": "everything"},
            "volatile with a software transactional memory instead of one lock: what transactions cost by themselves. Transactional "
@@ -95,6 +95,8 @@ ENGINES = [
            package="libsqlite3-dev"),
 ]
 VOLATILE = ENGINES[0]
+# Baselines are the program without Stillpoint, plain and with the smallest locks: the faster one in a cell is the best volatile.
+BASELINES = ("volatile", "volatile-words")
 UNKNOWN_LOSS = {"any": "what its own guarantees say"}
 ROWS = Path(__file__).resolve().parents[1] / "engines"
 
@@ -182,9 +184,10 @@ def told_by(worker, engine):
                               env={**os.environ, **engine.environment}, timeout=LIST_LIMIT_S)
     except subprocess.TimeoutExpired:
         raise BenchError(f"{subject}: nothing was told within {LIST_LIMIT_S} s of loading it", WRONG_RESULT) from None
-    if done.returncode == USAGE:  # The worker itself has refused the library; what that one printed comes before.
-        raise BenchError(done.stderr.strip().split("\n")[-1].removeprefix("bench: "))
-    if done.returncode != 0:
+    last = done.stderr.strip().split("\n")[-1]
+    if done.returncode == USAGE and last.startswith("bench: "):  # The library is refused; what itself printed comes before.
+        raise BenchError(last.removeprefix("bench: "))
+    if done.returncode != 0 or not done.stdout:
         raise BenchError(f"{subject}: the worker {how_it_ended(done.returncode, done.stderr[-SAID_BYTES:])}", WRONG_RESULT)
     return json.loads(done.stdout)
 

@@ -78,8 +78,8 @@ class Measurements:
         self.timed = []
         self.kill = None
 
-    def figures(self, baseline, peer, first_engine=None):
-        """As they stand in the result; `baseline`, `peer` and `first_engine`: the measurements that ratios are taken to, or None."""
+    def figures(self, baseline, peer, first_engine=None, best_volatile=None):
+        """As they stand in the result; `baseline` and the others: the measurements that ratios are taken to, or None."""
         slices = self.slices
         every = slices + self.timed
         written = bytes_counter(self.configuration, every)
@@ -89,6 +89,7 @@ class Measurements:
             "rate": spread(map(rate, slices)),
             "rounds": len(slices),
             "to_volatile": self.ratio_to(baseline),
+            "to_best_volatile": self.ratio_to(best_volatile),
             "to_first_engine": self.ratio_to(first_engine),
             "to_best_peer": self.ratio_to(peer) and {**self.ratio_to(peer), "peer": peer.configuration.name},
             "cpu_ns_per_operation": spread(map(cpu_per_operation, slices)),

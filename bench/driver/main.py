@@ -176,6 +176,9 @@ def main(arguments):
             installation.load(path)
         return show_list(installation, options)
     run = Run(options, as_typed(arguments))
+    machine = run.record["machine"]
+    if warning := report.load_warning(machine["load_before"], machine["cpus"]):
+        print(f"stillpoint bench: warning: {warning}", file=sys.stderr)
     run.measure()
     document = run.document()
     write_results(document, options)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from .build import make_sure_of
-from .engines import VOLATILE, Configuration
+from .engines import BASELINES, VOLATILE, Configuration
 from .errors import CANNOT_CREATE, BenchError, Unavailable
 
 # For peers that cannot grow: libpmemobj takes all of it from tmpfs at once.
@@ -148,13 +148,15 @@ def configurations_of(options, installation):
     medium, folder = medium_folder(options)
     loaded = [engine.name for engine in installation.loaded]
     asked = [*(options.engine or [next(iter(installation.product())), *([] if loaded else ["peers"])]), *loaded]
-    names = ["volatile", *(name for name in asked if name != "volatile")]
+    names = [*BASELINES, *(name for name in asked if name not in BASELINES)]
     if "peers" in names:
         at = names.index("peers")
         names[at:at + 1] = [engine.name for engine in installation.engines if engine.kind == "peer" and engine.name not in names]
     found, skipped = [], []
     needs_hooks = any(installation.engine_named(name).needs_hooks for name in names)
     compiler = "_clang" if "hooks" in options.tracker or needs_hooks else ""
+    if compiler and "volatile-words" not in asked:
+        names.remove("volatile-words")  # there is none of Clang's code
     for engine in map(installation.engine_named, dict.fromkeys(names)):
         try:
             installation.worker(engine)

@@ -4,9 +4,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from .engines import NOTHING_ON_RETURN, is_too_slow
+from .engines import BASELINES, NOTHING_ON_RETURN, is_too_slow
 from .errors import WorkerFailed
-from .figures import Measurements, best_peer
+from .figures import Measurements, best_peer, fastest
 from .in_turn import orders
 from .kill_phase import measure_kills
 from .plan import left_out_of
@@ -79,7 +79,7 @@ class CellRun:
             except WorkerFailed as failure:
                 if one.configuration.engine.library is None:
                     raise
-                self.failures.append(f"{one.configuration.name}: failed: {failure}")
+                self.failures.append(f"{one.configuration.name}: failed: {' '.join(str(failure).split())}")
                 self.measurements.remove(one)
                 if one in self.workers:
                     self.workers.pop(one).destroy()
@@ -133,13 +133,15 @@ class CellRun:
         measured = [one for one in self.measurements if one.slices]
         if not measured:
             return None
-        baseline = next(one for one in measured if one.configuration.engine.kind == "volatile")
+        baselines = [one for one in measured if one.configuration.engine.name in BASELINES]
+        baseline = baselines[0]
+        best = fastest(baselines) if len(baselines) > 1 else None
         peer = best_peer(measured)
         engines = [one for one in measured if one.configuration.engine.kind == "engine"]
         first_engine = engines[0] if len(engines) > 1 else None
         rows = []
         for one in measured:
-            row = one.figures(baseline, peer, first_engine)
+            row = one.figures(baseline, peer, first_engine, best)
             row["disk_bytes"] = getattr(one, "disk_bytes", None)
             row["fill_ns"] = getattr(one, "fill_ns", None)
             rows.append(row)

@@ -77,7 +77,8 @@ class AnEngine(unittest.TestCase):
         self.assertIn("--interval-ms 100 -- /bin/bench_worker_pmthreads ", words)
 
     def test_takes_every_interval_that_is_asked_for(self):
-        self.assertEqual(set(self.words("--engine", "respct", "--interval", "4,64")), {"volatile", "respct 4 ms", "respct 64 ms"})
+        self.assertEqual(set(self.words("--engine", "respct", "--interval", "4,64")),
+                         {"volatile", "volatile-words", "respct 4 ms", "respct 64 ms"})
 
     def test_may_be_another_one_with_options(self):
         found = self.words("--engine", "respct-stop,respct-noflush,respct-tracking", "--durability", "power")

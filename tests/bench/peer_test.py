@@ -92,9 +92,9 @@ class IsMeasured(Peer):
 
 
 class IsRefused(Peer):
-    def refused(self, library, *says):
+    def refused(self, library, *says, code=64):
         done = self.bench("--peer", library, "--workload", "queue")
-        self.assertEqual(done.returncode, 64, done.stderr)
+        self.assertEqual(done.returncode, code, done.stderr)
         self.assertEqual(done.stdout, "")
         self.assertEqual(len(done.stderr.strip().split("\n")), 1, done.stderr)
         for word in says:
@@ -112,6 +112,10 @@ class IsRefused(Peer):
     def test_a_library_that_needs_another_one(self):
         self.refused(self.built("needy.so", "-DNEEDS_ANOTHER"), "not_defined_anywhere")
 
+    def test_a_library_that_ends_the_process_when_it_is_loaded(self):
+        self.refused(self.built("exits.so", "-DEXITS_WHEN_LOADED=0"), "exits.so", "ended with exit code 0", code=FAILED)
+        self.refused(self.built("exits64.so", "-DEXITS_WHEN_LOADED=64"), "exits64.so", "ended with exit code 64", code=FAILED)
+
     def test_another_version(self):
         self.refused(self.built("newer.so", "-DVERSION=2"), "newer.so", "version 2", "version 1")
 
@@ -125,7 +129,7 @@ class LeavesItsCell(Peer):
     def fails(self, fault, *says, words=()):
         words = words or ["--no-kill"]
         rows, left_out = self.measured("--peer", self.mapped, "--workload", "hash_map", *words, fault=fault, code=FAILED)["hash_map"]
-        self.assertEqual(list(rows), ["volatile"], fault)
+        self.assertEqual(list(rows), ["volatile", "volatile-words"], fault)
         self.assertEqual(len(left_out), 1, fault)
         for word in ("mapped-table: failed: ", *says):
             self.assertIn(word, left_out[0], fault)

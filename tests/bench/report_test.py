@@ -90,6 +90,16 @@ class PageAsText(unittest.TestCase):
     def test_what_an_interrupted_run_left_is_shown_as_such(self):
         self.assertLess(page().index("This run was interrupted"), page().index("<table>"))
 
+    def test_a_load_above_the_cpus_is_said_before_any_figure(self):
+        self.assertLess(page().index("The load was 3.4 on 2 CPUs"), page().index("<table>"))
+
+    def test_latencies_and_the_longest_stop_stand_beside_the_rate_and_both_baselines_are_there(self):
+        text = page()[page().index("Speed and latency"):]
+        heads = re.findall(r'<th scope="row">([^<]+)</th>', text)
+        self.assertEqual(heads[:8], ["rate/s", "p50", "p99", "p99.9", "longest", "longest stop", "of volatile", "of best volatile"])
+        row = re.search(r'<tr><th scope="row"><a[^>]*>btree</a>.*?</tr>', page())[0]
+        self.assertIn("0.55", row, "the summary quotes the best: 0.69 of volatile")
+
     def test_verdicts_skipped_peers_and_commands_are_there(self):
         for text in ("✓ met", "✗ fell short", "no cell of this run has it", "apt-get install libpmemobj-dev", "git checkout 0123456789ab",
                      "stillpoint bench report run.json --html"):

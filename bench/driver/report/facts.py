@@ -7,11 +7,27 @@ from .reading import inside, number, text
 TITLE = "Every engine and every peer on the same work"
 SENTENCE = ("Stillpoint's engines and other systems for durable data, measured by one program, in turn, in one run on one machine; "
             "a ratio of 1 is the speed of the same program without Stillpoint (volatile).")
+SUMMARY = "Speed as a ratio to the same program without Stillpoint, the faster of volatile and volatile-words where both ran"
 HOW = ("Each configuration is a process of its own; they work in turn, in slices of some hundred milliseconds, in an order that is "
        "shuffled in each round. A ratio is taken between two slices of the same round, because machines drift; the median of the rounds "
        "counts, with its quartiles. Before a process hands over it waits until what it wrote is durable.")
 NOT_COMPLETE = "This run was interrupted: what follows is what was measured until then."
 SMOKE = "Small inputs and two rounds (--smoke): this shows that everything works, and measures nothing."
+
+
+def load_warning(load, cpus):
+    """The sentence at the top of everything, where the machine had other work than the CPUs can do at once; None: it had not."""
+    if load is None or cpus is None or load <= cpus:
+        return None
+    return (f"The load was {load:.1f} on {cpus} CPUs before this run began: other programs took part of the time, and the figures are not those "
+            "of an idle machine.")
+
+
+def notices(run):
+    """Sentences that a reader must know before any figure."""
+    warning = load_warning(number(run.raw, "machine", "load_before"), number(run.raw, "machine", "cpus"))
+    return [text for text in (warning, None if run.is_complete else NOT_COMPLETE, SMOKE if run.is_smoke else None) if text]
+
 
 # Level of a ratio to volatile, what it means; colours are named after the level.
 LEVELS = [(0.9, 4, "0.9 or more"), (0.5, 3, "0.5 to 0.9"), (0.1, 2, "0.1 to 0.5"), (0, 1, "less than 0.1")]

@@ -67,17 +67,19 @@ def to_full_speed(row):
 
 # A figure: what it is called, the field, how it is shown. The fields are also what OTHERS leaves out.
 GROUPS = [
-    ("Speed", [
+    ("Speed and latency; quartiles: rounds", [
         ("rate/s", "rate", spread_of("rate", tables.short)),
+        *((rank, "latency_ns", latency(rank)) for rank in ("p50", "p99", "p99.9")),
+        ("longest", "latency_ns", latency("max")),
+        ("longest stop", "stop_ns", plain(tables.duration, "stop_ns", "max")),
         ("of volatile", "to_volatile", spread_of("to_volatile", tables.ratio)),
+        ("of best volatile", "to_best_volatile", spread_of("to_best_volatile", tables.ratio)),
         ("of best peer", "to_best_peer", to_best_peer),
         ("of first engine", "to_first_engine", spread_of("to_first_engine", tables.ratio)),
         ("CPU/op", "cpu_ns_per_operation", spread_of("cpu_ns_per_operation", tables.duration)),
         ("CPU seconds", "cpu_seconds", plain(tables.short, "cpu_seconds")),
         ("rounds", "rounds", plain(count, "rounds")),
     ]),
-    ("Latency; quartiles: rounds",
-     [(rank, "latency_ns", latency(rank)) for rank in ("p50", "p99", "p99.9", "max")]),
     ("Transactions", [
         ("attempts aborted", "transactions", plain(tables.percent, "transactions", "attempts_aborted")),
         ("ran alone", "transactions", plain(tables.percent, "transactions", "ran_alone")),
@@ -87,7 +89,7 @@ GROUPS = [
         ("time in the commit phase", "transactions", plain(tables.percent, "transactions", "phases", "commit_phase")),
     ]),
     ("Threads held by a checkpoint", [
-        *((f"stop {rank}", "stop_ns", plain(tables.duration, "stop_ns", rank)) for rank in ("p50", "p99", "max")),
+        *((f"stop {rank}", "stop_ns", plain(tables.duration, "stop_ns", rank)) for rank in ("p50", "p99")),
         ("epoch length reached", "epoch_ms", plain(lambda ms: tables.duration(ms * 1e6), "epoch_ms")),
         ("dirty pages/checkpoint", "dirty_pages_per_checkpoint", plain(tables.short, "dirty_pages_per_checkpoint")),
     ]),
@@ -129,12 +131,15 @@ KNOWN_FIELDS = {field for _, figures in GROUPS for _, field, _ in figures} | {"n
 # Columns of the short tables of a document.
 SHORT = [
     ("rate/s", plain(tables.short, "rate", "median")),
-    ("of volatile", spread_of("to_volatile", tables.ratio)),
-    ("of best peer", to_best_peer),
-    ("CPU/op", plain(tables.duration, "cpu_ns_per_operation", "median")),
     ("p50", plain(tables.duration, "latency_ns", "p50")),
     ("p99", plain(tables.duration, "latency_ns", "p99")),
-    ("stop p99", plain(tables.duration, "stop_ns", "p99")),
+    ("p99.9", plain(tables.duration, "latency_ns", "p99.9")),
+    ("longest", plain(tables.duration, "latency_ns", "max")),
+    ("longest stop", plain(tables.duration, "stop_ns", "max")),
+    ("of volatile", spread_of("to_volatile", tables.ratio)),
+    ("of best volatile", spread_of("to_best_volatile", tables.ratio)),
+    ("of best peer", to_best_peer),
+    ("CPU/op", plain(tables.duration, "cpu_ns_per_operation", "median")),
     ("written/changed", plain(tables.short, "bytes_written_per_byte_changed")),
     ("memory", plain(tables.ratio, "memory_to_volatile")),
     ("lost", plain(count, "kill", "operations_lost")),

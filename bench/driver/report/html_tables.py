@@ -5,6 +5,7 @@ from html import escape
 from .. import tables
 from . import facts
 from .figures_shown import groups_of
+from .reading import best_ratio
 
 KINDS = {"volatile": "baseline", "engine": "engine", "peer": "peer"}
 
@@ -22,7 +23,7 @@ def summary_table(run, anchors):
     """Workload x configuration: ratios to volatile. `anchors`: workload -> id of its section."""
     names = run.compared
     head = "".join(f'<th scope="col">{escape(name)}{kind_text(run.kind_of(name))}</th>' for name in names)
-    parts = [f'<table>\n<caption>Speed as a ratio to volatile; the best peer of each line is marked</caption>\n'
+    parts = [f'<table>\n<caption>{facts.SUMMARY}; the best peer of each line is marked</caption>\n'
              f'<thead><tr><th scope="col">workload</th>{head}<th scope="col">volatile<span class="unit">per second</span></th></tr>'
              "</thead>"]
     for family in run.families:
@@ -35,14 +36,14 @@ def summary_table(run, anchors):
 
 def summary_row(cell, names, anchors):
     columns = "".join(summary_figure(cell.row(name), name == cell.best_peer) for name in names)
-    baseline = cell.baseline
+    baseline = cell.best_baseline
     speed = tables.short(baseline.number("rate", "median")) if baseline else "-"
     return (f'<tr><th scope="row"><a href="#{anchors[cell.workload]}">{escape(cell.workload)}</a>'
             f'<span class="unit">{escape(cell.parameters)}</span></th>{columns}<td>{speed}</td></tr>')
 
 
 def summary_figure(row, is_best_peer):
-    value = row.number("to_volatile", "median") if row else None
+    value = best_ratio(row)
     if value is None:
         return '<td><span aria-label="not measured">–</span></td>'
     best = '<span class="best">best peer</span>' if is_best_peer else ""

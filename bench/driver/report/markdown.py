@@ -4,6 +4,7 @@ from .. import tables
 from . import facts
 from .figures_shown import short_of
 from .plots import plots_of_cell, plots_of_run, plots_of_workload
+from .reading import best_ratio
 
 
 def safe(text):
@@ -43,8 +44,7 @@ class Document:
     def text(self):
         lines = [f"# {facts.TITLE}", "", facts.SENTENCE,
                  "What the parts cost, each by its own benchmark: [parts.md](parts.md)."]
-        lines += [f"\n**{text}**" for applies, text in ((not self.run.is_complete, facts.NOT_COMPLETE),
-                                                        (self.run.is_smoke, facts.SMOKE)) if applies]
+        lines += [f"\n**{text}**" for text in facts.notices(self.run)]
         lines += ["", *self.bars(), *self.summary(), *self.how(), *self.workloads(), *self.commands()]
         return "\n".join(lines).rstrip() + "\n"
 
@@ -61,13 +61,13 @@ class Document:
         for cell in self.run.cells:
             row = [safe(cell.title)]
             for name in names:
-                value = cell.row(name).number("to_volatile", "median") if cell.row(name) else None
+                value = best_ratio(cell.row(name))
                 text = tables.ratio(value)
                 row.append(f"**{text}**" if name == cell.best_peer and value is not None else text)
-            baseline = cell.baseline
+            baseline = cell.best_baseline
             rows.append(row + [tables.short(baseline.number("rate", "median")) if baseline else "-"])
-        lines = ["## Summary", "", "Speed as a ratio to volatile, the median of the rounds; the best peer of a line is bold. Last column: "
-                 "what volatile does in a second.", "", *table(["workload", *map(safe, names), "volatile"], rows), ""]
+        lines = ["## Summary", "", f"{facts.SUMMARY}, the median of the rounds; the best peer of a line is bold. Last column: what that "
+                 "program does in a second.", "", *table(["workload", *map(safe, names), "volatile"], rows), ""]
         return lines + self.pictures(plots_of_run(self.run))
 
     def pictures(self, plots):

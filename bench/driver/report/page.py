@@ -32,8 +32,7 @@ class Page:
                 "<footer><p>Made by <code>stillpoint bench</code>.</p></footer>\n</body>\n</html>\n")
 
     def notices(self):
-        notices = [text for applies, text in ((not self.run.is_complete, facts.NOT_COMPLETE), (self.run.is_smoke, facts.SMOKE),
-                                              (not self.run.cells, "Nothing was measured.")) if applies]
+        notices = facts.notices(self.run) + ([] if self.run.cells else ["Nothing was measured."])
         return "".join(f'<p class="notice" role="note"><strong>{escape(text)}</strong></p>\n' for text in notices)
 
     def verdicts(self):

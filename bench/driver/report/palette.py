@@ -38,7 +38,7 @@ class Styles:
 
     def __init__(self, kinds):
         """`kinds`: of each configuration, by its name."""
-        baselines = [name for name in kinds if kinds[name] == "volatile"]
+        baselines = [name for name in kinds if kinds[name] == "volatile"][:1]
         others = [name for name in kinds if name not in baselines]
         self.numbers = {name: None for name in baselines} | {name: at for at, name in enumerate(others)}
 

@@ -100,8 +100,22 @@ class Cell:
         """Name of the best peer, as the driver found it."""
         return next((name for row in self.rows if (name := row.text("to_best_peer", "peer"))), None)
 
+    @property
+    def best_baseline(self):
+        """The fastest volatile program: the one that the best ratios are taken to."""
+        return max((row for row in self.rows if row.is_baseline and row.number("to_best_volatile", "median") == 1), default=self.baseline,
+                   key=lambda row: row.number("rate", "median") or 0)
+
     def row(self, name):
         return next((row for row in self.rows if row.name == name), None)
+
+
+def best_ratio(row):
+    """To the fastest volatile program; of a run that has only one, to that one. None without a row or a ratio."""
+    if row is None:
+        return None
+    best = row.number("to_best_volatile", "median")
+    return row.number("to_volatile", "median") if best is None else best
 
 
 class RunDocument:

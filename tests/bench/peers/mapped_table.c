@@ -48,6 +48,10 @@ int not_defined_anywhere(void);
 static int (*const needed)(void) __attribute__((used)) = not_defined_anywhere;
 #endif
 
+#ifdef EXITS_WHEN_LOADED
+__attribute__((constructor)) static void leave(void) { exit(EXITS_WHEN_LOADED); }
+#endif
+
 static const char* fault = "";
 static int has_fault(const char* name) { return strcmp(fault, name) == 0; }
 
