@@ -222,7 +222,8 @@ bench: build-bench
 	@python3 -B bench/run.py all
 
 # Regenerates the data of docs/measured/tables/workloads.md: everything on every engine and peer. Takes its time; use an idle machine.
-PERFORMANCE = --workload all --threads 1,2 --mix 90:10,50:50,10:90
+DURABILITY ?= power
+PERFORMANCE = --workload all --threads 1,2 --mix 90:10,50:50,10:90 --durability $(DURABILITY)
 performance: build-bench
 	$(call say,Measuring every workload on every engine and peer)
 	@build/bin/stillpoint bench $(PERFORMANCE) --json build/performance.json --html build/report

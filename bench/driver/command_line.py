@@ -101,8 +101,8 @@ def parser():
     who.add_argument("--tracker", type=some_of("auto", "uffd", "mprotect", "hooks"), default=["auto"], metavar="T,...")
     who.add_argument("--interval", type=numbers(1, 3600000), default=[], metavar="MS,...",
                      help="milliseconds between two checkpoints (default: the engine's own)")
-    who.add_argument("--durability", type=some_of("process", "power"), default=["process"], metavar="D,...",
-                     help="what must be survived: process (default), power")
+    who.add_argument("--durability", type=some_of("process", "power"), default=["power"], metavar="D,...",
+                     help="what must be survived: power (default), process")
     where = made.add_argument_group("where")
     where.add_argument("--medium", choices=["file", "memory", "dax"], default="memory" if Path("/dev/shm").is_dir() else "file",
                        help="kind of medium (default memory)")

@@ -13,8 +13,9 @@ def sized(words):
 
 
 def bench_document(options, arguments, seconds=None, repeat=None):
-    """The document of `stillpoint bench` with these arguments. `options`: binaries, seconds, repeat and quick."""
-    words = [*(sized(arguments) if options.quick else arguments), "--quiet", "--json", "-"]
+    """The document of `stillpoint bench` with these arguments; durability `process` where they name none. `options`: binaries, seconds,
+    repeat and quick."""
+    words = ["--durability", "process", *(sized(arguments) if options.quick else arguments), "--quiet", "--json", "-"]
     words += ["--smoke"] if options.quick else ["--seconds", str(max(seconds or options.seconds, 0.1)), "--repeat",
                                                      str(repeat or options.repeat)]
     run = main.Run(main.command_line.parse([*words, "--binaries", str(options.binaries)]), words)
