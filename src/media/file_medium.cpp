@@ -28,6 +28,9 @@ constexpr unsigned retries_max = 1000;
 FileMedium::FileMedium(PoolFile file, const MediumOptions& options)
     : file_(std::move(file)), slots_(std::make_unique<std::array<Slot, queue_depth>>())
 {
+    if (file_.writable()) {
+        file_.honour_holds();
+    }
     // On tmpfs the page cache is the medium: O_DIRECT is accepted there and means nothing.
     if (!file_.writable() || file_.lives_in_memory()) {
         return;
@@ -90,7 +93,11 @@ MediumCounters FileMedium::counters() const noexcept
             .persist_points = file_.faults().persist_points()};
 }
 
-Result<void> FileMedium::resize(std::uint64_t size) { return file_.grow(size); }
+Result<void> FileMedium::resize(std::uint64_t size)
+{
+    const WriteTurn turn(file_.turns());
+    return file_.grow(size);
+}
 
 Result<void> FileMedium::read(std::uint64_t offset, std::span<std::byte> destination) const { return file_.read(offset, destination); }
 
@@ -99,6 +106,7 @@ Result<void> FileMedium::write(std::span<const BlockWrite> batch)
     if (auto allowed = file_.check_writable(); !allowed) {
         return allowed;
     }
+    const WriteTurn turn(file_.turns());
     if (auto intact = check_intact(); !intact) {
         return intact;
     }

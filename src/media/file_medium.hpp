@@ -31,6 +31,8 @@ public:
     [[nodiscard]] std::string_view mechanism() const noexcept override;
     [[nodiscard]] MediumCounters counters() const noexcept override;
     [[nodiscard]] Result<void> publish() override { return file_.publish(); }
+    void begin_turn() noexcept override { file_.turns().begin(); }
+    void end_turn() noexcept override { file_.turns().end(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
     [[nodiscard]] Result<void> allocate(FileRange range) override { return file_.allocate(range); }
     void release(FileRange range) noexcept override { file_.release(range); }

@@ -24,6 +24,9 @@ public:
     [[nodiscard]] std::string_view mechanism() const noexcept final { return mechanism_; }
     [[nodiscard]] MediumCounters counters() const noexcept final;
     [[nodiscard]] Result<void> publish() final { return file_.publish(); }
+    void honour_holds() noexcept final { file_.honour_holds(); }
+    void begin_turn() noexcept final { file_.turns().begin(); }
+    void end_turn() noexcept final { file_.turns().end(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) final;
     [[nodiscard]] Result<void> allocate(FileRange range) final { return file_.allocate(range); }
     void release(FileRange range) noexcept final { file_.release(range); }

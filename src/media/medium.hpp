@@ -94,6 +94,15 @@ public:
     /// for others. Errors: pool_exists (another process was quicker), io.
     [[nodiscard]] virtual Result<void> publish() { return {}; }
 
+    // -- Copiers that read the file while the program runs (write_turns.hpp). ------------
+    /// From here on every change of the file lies between begin_turn() and end_turn(), so that a copier may hold the next turn back for a
+    /// while. Media that are written by calls do so from the start, each call being a turn.
+    virtual void honour_holds() noexcept {}
+    /// Waits while a copier holds, at most hold_max_ns. Turns nest, and overlap with those of other threads. Any thread; cost: two system
+    /// calls where no turn is open.
+    virtual void begin_turn() noexcept {}
+    virtual void end_turn() noexcept {}
+
     // -- Block capability: every medium has it. ------------------------------------------
     /// Writes the whole batch; when it returns all of it is handed to the medium, in no order.
     /// Neighbouring writes are merged into large ones. Errors: no_space, io.
@@ -159,6 +168,17 @@ public:
     /// Starts the write back of the lines at these addresses, each inside a range of map_at(). fence() waits for them, in the
     /// same thread. Any number of threads at a time, besides the one that the other members are called by.
     virtual void write_back_lines(std::span<const std::uintptr_t> line_addresses) noexcept { static_cast<void>(line_addresses); }
+};
+
+class [[nodiscard]] MediumTurn {
+public:
+    explicit MediumTurn(Medium& medium) noexcept : medium_(medium) { medium_.begin_turn(); }
+    ~MediumTurn() { medium_.end_turn(); }
+    MediumTurn(const MediumTurn&) = delete;
+    MediumTurn& operator=(const MediumTurn&) = delete;
+
+private:
+    Medium& medium_;
 };
 
 }  // namespace stillpoint

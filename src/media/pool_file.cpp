@@ -417,6 +417,7 @@ tl::unexpected<Failure> PoolFile::fail_write(int error, std::uint64_t offset, st
 
 void PoolFile::detach_after_fork() noexcept
 {
+    turns_ = WriteTurns{};
     file_.reset();
     directory_.reset();
     access_ = Access::read_unlocked;

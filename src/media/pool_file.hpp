@@ -13,6 +13,7 @@
 #include "core/result.hpp"
 #include "media/fault_plan.hpp"
 #include "media/open.hpp"
+#include "media/write_turns.hpp"
 #include "os/descriptor.hpp"
 
 namespace stillpoint {
@@ -88,6 +89,10 @@ public:
     /// disk is unknown, and the kernel may forget the error, so that no later sync() may succeed.
     [[nodiscard]] tl::unexpected<Failure> fail_write(int error, std::uint64_t offset, std::uint64_t size) noexcept;
 
+    /// The file honours holds of copiers from here on.
+    void honour_holds() noexcept { turns_.honour_holds(fd()); }
+    [[nodiscard]] WriteTurns& turns() noexcept { return turns_; }
+
     [[nodiscard]] FaultPlan& faults() const noexcept { return faults_; }
 
     /// In a child after fork: closes the descriptors. The lock stays with the parent.
@@ -138,6 +143,7 @@ private:
     bool frozen_ = false;
     Identity identity_;
     LostPage lost_page_;
+    WriteTurns turns_;
     mutable FaultPlan faults_;
 };
 

@@ -143,6 +143,7 @@ Result<void> ImageEngine::check_may_grow() const
 Result<std::uint64_t> ImageEngine::grow_pool(std::uint64_t wanted, const EngineFormat& format)
 {
     if (wanted > pool_->facts().image_bytes) {
+        const MediumTurn turn(pool_->medium());
         const PoolFacts& facts = pool_->facts();
         const std::uint64_t by_policy = growth::next_image_bytes(facts.image_bytes, facts.image_bytes_max);
         if (auto taken = take_room_for_tables(*pool_, std::max(wanted, by_policy)); !taken) {

@@ -41,6 +41,7 @@ Result<void> Checkpointer::start()
     if (auto done = team_.start(); !done) {
         return done;
     }
+    parts_.pool->medium().honour_holds();
     return turns_.start();
 }
 
@@ -68,6 +69,7 @@ Checkpointer::Turn Checkpointer::take_turn(void* self, const CheckpointTurns::Fa
     if (here.parts_.tracker->needs_fault_handler()) {
         here.tracers_.look();
     }
+    const MediumTurn medium_turn(here.parts_.pool->medium());  // A copier reads the file of one epoch, between two turns.
     here.pacer_.begin(facts.last || facts.even_if_empty ? 0 : facts.begun_ns + here.settings_.interval_ns / 4 * 3);
     const Turn turn = here.take_checkpoint(facts.last, facts.even_if_empty);
     here.pacer_.end();

@@ -37,7 +37,9 @@ void Checkpointer::detach_after_fork() noexcept
 
 CheckpointTurn Checkpointer::take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept
 {
-    return static_cast<Checkpointer*>(self)->take_checkpoint(facts.last, facts.even_if_empty);
+    auto& here = *static_cast<Checkpointer*>(self);
+    const MediumTurn medium_turn(here.parts_.pool->medium());  // A copier waits for the end of a stop, and no stop for a copier.
+    return here.take_checkpoint(facts.last, facts.even_if_empty);
 }
 
 bool Checkpointer::nothing_is_written() const noexcept
