@@ -14,7 +14,8 @@ from command_line import BUILD, COUNTER, ROOT, SMALL, TOOL, CommandLineTest
 DOCUMENT = (ROOT / "docs/guide/exit-codes.md").read_text(encoding="utf8")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # Codes of situations that no test can bring about at will: a disk that fails (tests/faults has those), and Ctrl-C.
-ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "compact": {71, 74}, "convert": {71, 74}, "doctor": {74}, "stats": {74},
+ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "copy": {71, 74},
+             "restore": {71, 74}, "compact": {71, 74}, "convert": {71, 74}, "doctor": {74}, "stats": {74},
              "crashtest": {0, 1, 65, 69, 73, 74, 75, 77, 130}}
 
 
@@ -45,9 +46,9 @@ class ExitCodes(CommandLineTest):
                 self.assertIn("stillpoint: error: ", done.stderr)
         self.seen.setdefault(command, set()).add(code)
 
-    def open_pool(self):
+    def open_pool(self, pool=None, *options):
         """A process that has the pool open until the test ends."""
-        words = [TOOL, "run", "--quiet", "--pool", self.pool, *SMALL, "--", COUNTER, "wait"]
+        words = [TOOL, "run", "--quiet", "--pool", pool or self.pool, *SMALL, *options, "--", COUNTER, "wait"]
         holder = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True)
 
         def end():
@@ -111,6 +112,25 @@ class ExitCodes(CommandLineTest):
         self.assertEqual(self.run_counter(pool=self.folder / "b.pool").returncode, 0)
         expect(0, self.folder / "b.pool")
         self.end_check("check")
+
+    def test_of_copy(self):
+        expect = self.everywhere_the_same("copy", "new.pool")
+        expect(0, self.pool)
+        expect(73, self.pool)
+        unholdable = self.folder / "unholdable.pool"
+        self.open_pool(unholdable, "--medium", "memory", "--engine", "respct")
+        self.expect("copy", 75, unholdable, "other.pool")
+        self.end_check("copy")
+
+    def test_of_restore(self):
+        expect = self.everywhere_the_same("restore", "new.pool")
+        expect(75, self.pool)
+        self.expect("copy", 0, self.pool, "copy.pool")
+        self.seen.pop("copy")
+        self.expect("restore", 0, "copy.pool", "new.pool")
+        self.expect("restore", 73, "copy.pool", "new.pool")
+        self.expect("restore", 75, "--force", "copy.pool", self.pool)
+        self.end_check("restore")
 
     def test_of_compact(self):
         expect = self.everywhere_the_same("compact", "new.pool")

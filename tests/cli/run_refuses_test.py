@@ -145,7 +145,7 @@ class ExitCodes(CommandLineTest):
 
 class EveryHelp(CommandLineTest):
     def test_names_examples_and_exit_codes(self):
-        for command in ((), ("run",), ("info",), ("check",), ("doctor",), ("stats",), ("crashtest",)):
+        for command in ((), ("run",), ("info",), ("check",), ("copy",), ("restore",), ("doctor",), ("stats",), ("crashtest",)):
             with self.subTest(command=command):
                 done = self.stillpoint(*command, "--help")
                 self.assertEqual(done.returncode, 0)
@@ -153,7 +153,7 @@ class EveryHelp(CommandLineTest):
                 self.assertIn("Exit codes:\n  ", done.stdout)
 
     def test_agrees_with_the_manual_page_on_every_flag_in_both_directions(self):
-        for command in ("run", "info", "check", "doctor", "stats", "crashtest"):
+        for command in ("run", "info", "check", "copy", "restore", "doctor", "stats", "crashtest"):
             page = (ROOT / f"docs/man/stillpoint-{command}.1").read_text().replace("\\-", "-")
             options = page[page.index(".SH OPTIONS"):page.index(".SH EXIT STATUS")]
             helped = self.stillpoint(command, "--help").stdout

@@ -235,6 +235,8 @@ int use(int argc, char** argv)
     add_info(app, invocation);
     add_check(app, invocation);
     add_dump(app, invocation);
+    add_copy(app, invocation);
+    add_restore(app, invocation);
     add_compact(app, invocation);
     add_convert(app, invocation);
     add_doctor(app, invocation);

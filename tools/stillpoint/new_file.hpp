@@ -23,7 +23,6 @@ public:
 
 private:
     explicit NewFile(const std::string& path);
-    [[nodiscard]] int rename_to_path() const noexcept;
 
     std::string path_;
     std::string first_name_;

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Copies the pool of a busy program again and again, and proves of each copy that it is one moment of the pool:
+
+  - `stillpoint copy` has verified it, and the pool of the program goes on;
+  - the program, started with the copy, finds its invariant intact, and everything that had been acknowledged before the copy began;
+  - a copier that is killed leaves no file under the copy's name, and the next one goes on with what it left;
+  - a program that is killed while it is copied leaves a copy that is as good, and a pool that it starts with again.
+
+The programs are those of kill_loop.py. Exit code 0: all held. 1: something did not; the line before names the seed and the round.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import kill_loop
+from kill_loop import PROGRAMS, SKIPPED, Broken, Loop, Tool, ToolError, settle_engine
+from pool_tool import kill
+
+KINDS = ("undisturbed", "the copier is killed", "the program is killed")
+
+
+TELL_WHAT_BEGUN = ("pronto_ledger", "spht_ledger")
+
+
+def told_by_both(before, after):
+    """The files of these ledgers: a word, and for each thread four counts of what had begun and four of what was acknowledged. A copy has
+    at least what was acknowledged before it was made, and at most what had begun afterwards."""
+    merged = bytearray(before)
+    for thread in range(8, len(merged), 64):
+        merged[thread:thread + 32] = after[thread:thread + 32]
+    return bytes(merged)
+
+
+class CopyLoop(Loop):
+    def __init__(self, options):
+        super().__init__(options)
+        self.copy = Path(options.copy_folder or self.folder) / f"{self.pool.stem}-copy.pool"
+        self.remove_copies()
+        self.process = None
+        self.last_copy_s = 0.3
+        self.held_ms = []
+        self.counts = {kind: 0 for kind in KINDS} | {"resumed": 0, "in use": 0}
+
+    def remove_copies(self):
+        for path in (self.copy, Path(f"{self.copy}.partial")):
+            path.unlink(missing_ok=True)
+
+    def start(self):
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(self.words(False), stdout=output, stderr=subprocess.STDOUT)
+        deadline = time.monotonic() + 20
+        while not self.program.judge(self.output.read_text(errors="replace")):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise Broken(f"the program did not get to work: {self.output.read_text(errors='replace')}")
+            time.sleep(0.01)
+
+    def copier(self):
+        pause = ["--pause"] if self.options.pause else []
+        return subprocess.Popen([self.tool.program("stillpoint"), "copy", "--json", "--quiet", *pause, str(self.pool), str(self.copy)],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finished_copy(self, copier):
+        out, errors = copier.communicate(timeout=120)
+        if copier.returncode != 0:
+            raise Broken(f"stillpoint copy: exit code {copier.returncode}: {errors}")
+        figures = json.loads(out)
+        self.counts["resumed"] += figures["resumed"]
+        self.counts["in use"] += figures["in_use"]
+        if figures["in_use"]:
+            self.held_ms.append(figures["held_ns"] / 1e6)
+        self.last_copy_s = figures["elapsed_ns"] / 1e9
+        return figures
+
+    def take_copy(self, kind):
+        """The acknowledgements that were there before the copy began."""
+        before = self.told()
+        copier = self.copier()
+        if kind == "undisturbed":
+            self.finished_copy(copier)
+            return before
+        time.sleep(self.random.uniform(0, max(0.02, 1.2 * self.last_copy_s)))
+        if kind == "the program is killed":
+            kill(self.process)
+            self.finished_copy(copier)
+            return before
+        copier.kill()
+        copier.communicate()
+        if not self.copy.exists():  # Otherwise it had ended.
+            self.finished_copy(self.copier())
+        return before
+
+    def told(self):
+        path = getattr(self.program, "acknowledged", None)
+        return path.read_bytes() if path is not None and path.exists() else None
+
+    def judge_copy(self, before):
+        """Starts the program with the copy, until it ends by itself."""
+        pool, told = self.pool, getattr(self.program, "acknowledged", None)
+        try:
+            self.pool = self.copy
+            if told is not None:
+                self.program.acknowledged = self.folder / "acknowledged-before"
+                self.program.acknowledged.unlink(missing_ok=True)
+                if before is not None:
+                    self.program.acknowledged.write_bytes(before)
+            self.last_run()
+        finally:
+            self.pool = pool
+            if told is not None:
+                self.program.acknowledged = told
+
+    def pools(self):
+        return [self.pool]
+
+    def round(self):
+        kind = self.random.choice(KINDS)
+        if self.process is None or self.process.poll() is not None:
+            self.start()
+        time.sleep(self.random.uniform(0, self.options.longest_ms / 1000))
+        before = self.take_copy(kind)
+        if self.program.name in TELL_WHAT_BEGUN and before:
+            before = told_by_both(before, self.told())
+        self.judge_copy(before)
+        self.remove_copies()
+        self.counts[kind] += 1
+
+    def run(self):
+        begin = time.monotonic()
+        try:
+            for _ in range(self.options.rounds):
+                self.round()
+        finally:
+            if self.process is not None:
+                kill(self.process)
+        self.tool.check(self.pool)
+        facts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
+        held = sorted(self.held_ms) or [0]
+        print(f"copy_loop: {self.program.name} ({self.options.engine}, {self.options.tracker}, {self.options.medium}, "
+              f"{self.options.durability}, seed {self.options.seed}): {facts}; held {held[len(held) // 2]:.1f} ms, at most {held[-1]:.1f}; "
+              f"all promises kept in {time.monotonic() - begin:.1f} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", choices=list(PROGRAMS), help="default: the first that is written for the engine; bank")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--engine", help="default: the first of the build that the program is written for")
+    parser.add_argument("--medium", default="auto", help="as of `stillpoint run`")
+    parser.add_argument("--tracker", default="auto", help="as of `stillpoint run`")
+    parser.add_argument("--durability", default="power", help="as of `stillpoint run`")
+    parser.add_argument("--interval-ms", type=int, default=20)
+    parser.add_argument("--longest-ms", type=int, default=200, help="a copy begins after this time at the latest")
+    parser.add_argument("--directory", default="/usr/include", help="that word-index indexes")
+    parser.add_argument("--pause", action="store_true", help="with stillpoint copy --pause")
+    parser.add_argument("--binaries", help="folder of the programs (default build/bin)")
+    parser.add_argument("--folder", help="for the pool and the output (default inside build/)")
+    parser.add_argument("--pool-folder", help="for the pool alone, e.g. /dev/shm")
+    parser.add_argument("--copy-folder", help="for the copies alone")
+    options = parser.parse_args()
+    if not settle_engine(options) or options.engine == "breeze":
+        print(f"copy_loop: skipped: nothing to copy for engine {options.engine or 'of ' + str(options.program)}")
+        return SKIPPED
+    options.folder = Path(options.folder or kill_loop.ROOT / "build" / "copy-loop")
+    loop = None
+    try:
+        loop = CopyLoop(options)
+        loop.run()
+    except (Broken, ToolError) as failure:
+        rounds = sum(loop.counts[kind] for kind in KINDS) if loop else 0
+        print(f"copy_loop: BROKEN in round {rounds}, seed {options.seed}; the pools are kept in {options.folder}: {failure}", file=sys.stderr)
+        return 1
+    loop.remove_pools()
+    loop.remove_copies()
+    shutil.rmtree(loop.folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+// `stillpoint copy`: copies a pool, at rest or while a program has it open, to a new file or to standard output.
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <unistd.h>
+
+#include "media/file_names.hpp"
+#include "option_flags.hpp"
+#include "whole_copy.hpp"
+
+namespace stillpoint::tool {
+
+namespace {
+
+constexpr std::string_view examples = "  stillpoint copy bank.pool backup/bank.pool        while ./bank runs, or after it\n"
+                                      "  stillpoint copy bank.pool - | zstd > bank.zst     to a pipe; `stillpoint restore` reads one\n"
+                                      "  stillpoint copy --pause bank.pool backup/b.pool   where a program's writes cannot be held\n";
+
+constexpr std::string_view exit_code_lines =
+    "  0 made, and verified; 64 wrong usage; 65 damaged, or not a pool; 66 no such file; 71 no memory; 73 NEW\n"
+    "  exists, or no space; 74 input/output error; 75 the program's writes cannot be held, or not for so\n"
+    "  long; 77 no permission\n";
+
+struct CopyArguments {
+    std::string path;
+    std::string new_path;
+    std::uint64_t hold_max_ms = 2000;
+    bool pause = false;
+    bool json = false;
+    bool quiet = false;
+};
+
+/// Sends the finished copy to standard output.
+Result<void> send(const CopiedFile& copy)
+{
+    constexpr std::size_t piece_bytes = mib;
+    const auto piece = std::make_unique<std::byte[]>(piece_bytes);
+    for (std::uint64_t at = 0; at < copy.size_bytes();) {
+        const ssize_t got = pread(copy.fd(), piece.get(), std::min<std::uint64_t>(piece_bytes, copy.size_bytes() - at),
+                                  static_cast<off_t>(at));
+        if (got <= 0) {
+            return fail(SP_E_IO, errno, "cannot read the copy: {}", std::strerror(errno));
+        }
+        for (ssize_t done = 0; done < got;) {
+            const ssize_t written = write(STDOUT_FILENO, piece.get() + done, static_cast<std::size_t>(got - done));
+            if (written < 0 && errno != EINTR) {
+                return fail(SP_E_IO, errno, "cannot write to standard output: {}", std::strerror(errno));
+            }
+            done += std::max<ssize_t>(written, 0);
+        }
+        at += static_cast<std::uint64_t>(got);
+    }
+    return {};
+}
+
+Result<void> publish(CopiedFile& copy, const std::string& unfinished, const CopyArguments& arguments, bool to_pipe)
+{
+    if (to_pipe) {
+        auto sent = send(copy);
+        unlink(unfinished.c_str());
+        return sent;
+    }
+    auto named = give_name(unfinished, arguments.new_path);
+    return named ? copy.remove_mark() : named;
+}
+
+int copy_pool(const CopyArguments& arguments, bool progress)
+{
+    const bool to_pipe = arguments.new_path == "-";
+    if (to_pipe && isatty(STDOUT_FILENO) == 1) {
+        return report_error(exit_codes::usage, "standard output is a terminal; send the copy to a pipe or a file");
+    }
+    if (to_pipe && arguments.json) {
+        return report_error(exit_codes::usage, "--json and a copy to standard output exclude each other");
+    }
+    if (!to_pipe) {
+        if (auto free = check_name_is_free(arguments.new_path); !free) {
+            return report_failure(free.error());
+        }
+    }
+    // For a pipe the copy is made beside the pool first: only a whole one is verified.
+    const std::string unfinished = to_pipe ? text_of("{}.piped-{}", arguments.path, getpid()) : unfinished_name(arguments.new_path);
+    if (access(arguments.path.c_str(), F_OK) != 0) {
+        return report_error(exit_codes::no_input, text_of("cannot open {}: {}; check the path", arguments.path, std::strerror(errno)));
+    }
+    auto copy = CopiedFile::open(unfinished, mode_of(arguments.path));
+    if (!copy) {
+        return report_failure(copy.error());
+    }
+    const CopyProgress line = copy_progress_line(progress);
+    const auto figures = copy_pool_file(arguments.path, *copy, {arguments.hold_max_ms * 1'000'000, arguments.pause, line});
+    erase_copy_progress(line);
+    auto verified = figures ? finish_and_verify(*copy, unfinished, arguments.path, progress)
+                            : Result<VerifiedCopy>(pass_on(figures.error()));
+    if (!verified) {
+        if (to_pipe || copy->size_bytes() == 0) {
+            unlink(unfinished.c_str());
+        }
+        return report_failure(verified.error());
+    }
+    if (auto published = publish(*copy, unfinished, arguments, to_pipe); !published) {
+        return report_failure(published.error());
+    }
+    if (arguments.json) {
+        print_copy_json(arguments.new_path, arguments.path, *copy, *figures, *verified);
+    } else if (!to_pipe) {
+        print_copy_text(arguments.new_path, arguments.path, *copy, *figures, *verified);
+    }
+    return exit_codes::ok;
+}
+
+}  // namespace
+
+void add_copy(CLI::App& app, Invocation& invocation)
+{
+    CommandLine line(app, invocation, "copy", "Copy a pool, also while a program has it open, and verify the copy.");
+    const auto arguments = std::make_shared<CopyArguments>();
+    line.positional("POOL", arguments->path, true, "Path of the pool file; it is only read.");
+    line.positional("NEW", arguments->new_path, true, "Path of the copy, which must not exist; - is standard output.");
+    const auto take = [arguments](const std::string& text) -> std::string {
+        const std::optional<std::uint64_t> limit = parse_quantity("hold_max_ms", text);
+        constexpr std::uint64_t limit_max_ms = hold_limit_ns_max / 1'000'000;
+        if (!limit || *limit == 0 || *limit > limit_max_ms) {
+            return text_of("\"{}\" is not a time of 1 to {} ms, such as 500ms or 2s", text, limit_max_ms);
+        }
+        arguments->hold_max_ms = *limit;
+        return "";
+    };
+    line.option("--hold-max", "TIME", take,
+                "A running program's writes to the pool are held back for so long at most, e.g. 500ms. Default: 2s.");
+    line.flag("--pause", arguments->pause,
+              "Where a running program's writes cannot be held, stop its process (SIGSTOP) for the last part of the copy.");
+    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
+    line.footer(examples, exit_code_lines);
+    line.on_use([arguments, &invocation] { return copy_pool(*arguments, !arguments->quiet && !invocation.quiet); });
+}
+
+}  // namespace stillpoint::tool

@@ -1,0 +1,32 @@
+#pragma once
+// Shared by `stillpoint copy` and `stillpoint restore`: a pool is copied to an unfinished file beside its name, verified, and named.
+
+#include <string>
+
+#include "command.hpp"
+#include "json.hpp"
+#include "media/pool_file_copy.hpp"
+#include "pool_access.hpp"
+
+namespace stillpoint::tool {
+
+/// A line of progress where standard error is a terminal and `wanted`; nullptr otherwise.
+[[nodiscard]] CopyProgress copy_progress_line(bool wanted);
+void erase_copy_progress(CopyProgress progress);
+
+struct VerifiedCopy {
+    RecoveryReport recovery;
+    std::string engine;
+};
+
+/// Finishes the copy at `unfinished`, and verifies it as `stillpoint check` does. One that is not sound is removed: what it was made
+/// from is not. Errors: as finish() and verify().
+[[nodiscard]] Result<VerifiedCopy> finish_and_verify(CopiedFile& copy, const std::string& unfinished, const std::string& from,
+                                                     bool progress);
+
+void print_copy_text(const std::string& path, const std::string& from, const CopiedFile& copy, const PoolFileCopyFigures& figures,
+                     const VerifiedCopy& verified);
+void print_copy_json(const std::string& path, const std::string& from, const CopiedFile& copy, const PoolFileCopyFigures& figures,
+                     const VerifiedCopy& verified);
+
+}  // namespace stillpoint::tool
