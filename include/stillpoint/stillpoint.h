@@ -196,6 +196,14 @@ int sp_wait_durable(uint64_t epoch, int64_t timeout_ms);
 /* Takes a checkpoint now and waits until it is durable. Errors as sp_wait_durable. */
 int sp_checkpoint(void);
 
+/* Copies the pool to a new file, as `stillpoint copy` does, while the other threads work: the copy has one consistent state, and
+ * all that was durable when the call was made. It can be opened as a pool; `stillpoint check` verifies it. A call that was
+ * interrupted leaves NEW_PATH.partial, from which the next one goes on. Cost: reads the pool's data twice or more; for the
+ * last time the pool's own writes wait, up to 2 s. Errors: SP_E_POOL_EXISTS (new_path is taken), SP_E_NO_SPACE, SP_E_IO,
+ * SP_E_POOL_LOCKED (this engine stores into the file itself on this medium: its writes cannot be held), SP_E_TIMED_OUT (five
+ * times they would have had to wait for longer), SP_E_INSIDE_FASE, SP_E_NOT_OPEN, SP_E_DETACHED, SP_E_INVALID_ARGUMENT (NULL). */
+int sp_copy(const char* new_path);
+
 /* ---- Several pools ----------------------------------------------------------------------- */
 /* The calls above act on the default pool of the process, the one of `stillpoint run` or sp_open. Further pools are
  * objects. Each has its own file, engine, heap, handles and epochs, and addresses of its own, where it is mapped in every
@@ -244,6 +252,7 @@ uint64_t sp_pool_epoch(sp_pool* pool);
 uint64_t sp_pool_durable_epoch(sp_pool* pool);
 int sp_pool_wait_durable(sp_pool* pool, uint64_t epoch, int64_t timeout_ms);
 int sp_pool_checkpoint(sp_pool* pool);
+int sp_pool_copy(sp_pool* pool, const char* new_path);
 
 /* ---- Facts ------------------------------------------------------------------------------ */
 

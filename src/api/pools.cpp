@@ -170,6 +170,11 @@ STILLPOINT_API int sp_pool_checkpoint(sp_pool* pool)
     return in_pool(pool, int{SP_E_NOT_OPEN}, [] { return sp_checkpoint(); });
 }
 
+STILLPOINT_API int sp_pool_copy(sp_pool* pool, const char* new_path)
+{
+    return in_pool(pool, int{SP_E_NOT_OPEN}, [=] { return sp_copy(new_path); });
+}
+
 STILLPOINT_API int sp_pool_heap_stats(sp_pool* pool, sp_heap_statistics* out)
 {
     return in_pool(pool, int{SP_E_NOT_OPEN}, [=] { return sp_heap_stats(out); });

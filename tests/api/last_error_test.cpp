@@ -49,6 +49,7 @@ std::vector<Failing> failures_of_arguments()
     static const std::string long_name(80, 'n');
     return {
         {"sp_open", "needs a path", [] { return sp_open(nullptr, nullptr); }, SP_E_INVALID_ARGUMENT},
+        {"sp_copy", "needs a path", [] { return sp_copy(nullptr); }, SP_E_INVALID_ARGUMENT},
         {"sp_open", "no option 'trucker'", [] { return sp_open("x", "trucker=1"); }, SP_E_INVALID_ARGUMENT},
         {"sp_lock_ignore", "needs a lock", [] { return sp_lock_ignore(nullptr); }, SP_E_INVALID_ARGUMENT},
         {"sp_calloc", "objects of", [] { return errno_of(sp_calloc(huge, 3)); }, ENOMEM},
@@ -117,6 +118,7 @@ std::vector<Failing> failures_of_a_foreign_pool()
         {"sp_pool_durable_epoch", text, [] { return static_cast<int>(sp_pool_durable_epoch(pool)); }, 0},
         {"sp_pool_wait_durable", text, [] { return sp_pool_wait_durable(pool, 1, 0); }, SP_E_NOT_OPEN},
         {"sp_pool_checkpoint", text, [] { return sp_pool_checkpoint(pool); }, SP_E_NOT_OPEN},
+        {"sp_pool_copy", text, [] { return sp_pool_copy(pool, "new.pool"); }, SP_E_NOT_OPEN},
         {"sp_pool_heap_stats", text, [] { return sp_pool_heap_stats(pool, &figures); }, SP_E_NOT_OPEN},
         {"sp_pool_statistic", text, [] { return sp_pool_statistic(pool, "epoch", &number); }, SP_E_NOT_OPEN},
     };
@@ -228,6 +230,7 @@ std::vector<Failing> failures_of_waits(int error, const char* text)
         {"sp_close", text, [] { return sp_close(); }, error},
         {"sp_wait_durable", text, [] { return sp_wait_durable(1, 0); }, error},
         {"sp_checkpoint", text, [] { return sp_checkpoint(); }, error},
+        {"sp_copy", text, [] { return sp_copy("new.pool"); }, error},
         {"sp_pronto_snapshot", text, [] { return sp_pronto_snapshot(); }, error},
     };
 }

@@ -1,0 +1,60 @@
+// The C API: a copy of an open pool.
+
+#include <cerrno>
+#include <new>
+
+#include "api/session.hpp"
+#include "media/file_names.hpp"
+#include "media/pool_file_copy.hpp"
+#include "runtime/api_export.hpp"
+#include "runtime/session_state.hpp"
+#include "runtime/session_waits.hpp"
+#include "stillpoint/stillpoint.h"
+
+namespace stillpoint {
+
+namespace {
+
+/// By the file's name, as another process copies it: the session's own lock and turns hold for this copier too.
+Result<void> copy_open_pool(const std::string& new_path)
+{
+    const AtRest here(used_session());
+    auto session = session_to_wait_in();
+    if (!session) {
+        return pass_on(session.error());
+    }
+    if (auto free = check_name_is_free(new_path); !free) {
+        return free;
+    }
+    const std::string& path = (*session)->pool;
+    const std::string unfinished = unfinished_name(new_path);
+    auto copy = CopiedFile::open(unfinished, mode_of(path));
+    if (!copy) {
+        return pass_on(copy.error());
+    }
+    if (auto copied = copy_pool_file(path, *copy, {}); !copied) {
+        return pass_on(copied.error());
+    }
+    if (auto done = copy->finish(); !done) {
+        return done;
+    }
+    auto named = give_name(unfinished, new_path);
+    return named ? copy->remove_mark() : named;
+}
+
+}  // namespace
+
+}  // namespace stillpoint
+
+STILLPOINT_API int sp_copy(const char* new_path)
+{
+    if (new_path == nullptr || *new_path == '\0') {
+        return stillpoint::report(stillpoint::fail(SP_E_INVALID_ARGUMENT, 0, "sp_copy needs a path").value());
+    }
+    try {
+        auto copied = stillpoint::copy_open_pool(new_path);
+        return copied ? SP_OK : stillpoint::report(copied.error());
+    } catch (const std::bad_alloc&) {
+        return stillpoint::report(stillpoint::fail(SP_E_NO_MEMORY, ENOMEM, "no memory to copy to {}", new_path).value());
+    }
+}
