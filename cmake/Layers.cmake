@@ -19,7 +19,7 @@ option(STILLPOINT_PRECOMPILED_HEADERS "Compile common headers once" ${precompile
 set(STILLPOINT_LAYERS_WITHOUT_PRECOMPILED core arch os interpose nvhooks/runtime)
 set(precompiled_headers ${PROJECT_SOURCE_DIR}/src/core/result.hpp <algorithm> <atomic> <cstring> <memory> <mutex> <string> <vector>)
 
-# For AddressSanitizer, whose build is not measured and not installed: some sources of a layer as one, since what they include is most of
+# For the sanitizers, whose builds are not measured and not installed: some sources of a layer as one, since what they include is most of
 # their work. The release compiles each alone, and so finds an include that is missing. Internal names differ within a layer's namespace.
 option(STILLPOINT_UNITY "Compile several sources of a layer at a time" OFF)
 function(stillpoint_unity target)

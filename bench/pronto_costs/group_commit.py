@@ -15,7 +15,7 @@ so many operations before it waits for the oldest. In `side by side` its threads
 answer several with one flush of the disk."""
 
 CLIENTS, ENTRY_BYTES = 64, 192
-ASYNC_CLIENTS, AHEAD = 8, 64
+ASYNC_CLIENTS, AHEAD = 8, 128
 ONE_EACH = "one fdatasync each"
 
 

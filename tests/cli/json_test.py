@@ -10,7 +10,7 @@ import unittest
 from command_line import BUILD, COUNTER, ROOT, SMALL, TOOL, CommandLineTest
 from support import json_schema
 
-ON_POOLS = ("info", "check", "dump", "compact", "convert", "stats")
+ON_POOLS = ("info", "check", "dump", "compact", "convert", "copy", "restore", "stats")
 COMMANDS = (*ON_POOLS, "doctor", "crashtest", "lint")
 OBJECTS = BUILD / "bin/cli_objects"
 
@@ -44,7 +44,9 @@ class Answers(CommandLineTest):
         return path
 
     def rest_of(self, command):
-        return {"compact": ["new.pool"], "convert": ["new.pool", "--types", OBJECTS]}.get(command, [])
+        new = ["new.pool"]
+        rest = {"compact": new, "convert": [*new, "--types", OBJECTS], "copy": new, "restore": new}
+        return rest.get(command, [])
 
     def test_results(self):
         pool, typed = self.new_pool(), self.typed_pool()
@@ -55,6 +57,8 @@ class Answers(CommandLineTest):
         self.answer("compact", typed, "small.pool")
         self.answer("convert", typed, "other.pool", "--types", OBJECTS)
         self.answer("convert", typed, "third.pool", "--types", OBJECTS, "--dry-run")
+        self.assertFalse(self.answer("copy", pool, "copied.pool")["in_use"])
+        self.assertEqual(self.answer("restore", "copied.pool", "restored.pool")["engine"], "pmthreads")
         self.answer("doctor", self.folder)
         self.answer("crashtest", "--kills", "1", "--max-ms", "50", *SMALL, "--", BUILD / "bin/cli_transfers", TMPDIR=str(self.folder))
 

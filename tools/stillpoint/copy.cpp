@@ -131,7 +131,7 @@ void add_copy(CLI::App& app, Invocation& invocation)
                 "A running program's writes to the pool are held back for so long at most, e.g. 500ms. Default: 2s.");
     line.flag("--pause", arguments->pause,
               "Where a running program's writes cannot be held, stop its process (SIGSTOP) for the last part of the copy.");
-    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments, &invocation] { return copy_pool(*arguments, !arguments->quiet && !invocation.quiet); });

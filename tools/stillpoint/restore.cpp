@@ -136,7 +136,7 @@ void add_restore(CLI::App& app, Invocation& invocation)
     line.positional("COPY", arguments->copy_path, true, "Path of the copy, which is only read; - is standard input.");
     line.positional("POOL", arguments->path, true, "Path of the pool file.");
     line.flag("--force", arguments->force, "Replace the pool file if there is one.");
-    line.flag("--json", arguments->json, "Print one JSON object.");
+    line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments, &invocation] { return restore(*arguments, !arguments->quiet && !invocation.quiet); });

@@ -78,7 +78,7 @@ void print_copy_json(const std::string& path, const std::string& from, const Cop
     json.number("passes", figures.passes).number("bytes_read", figures.bytes_read).number("bytes_written", figures.bytes_written);
     json.number("bytes_in_last_pass", figures.bytes_in_last_pass).boolean("paused", figures.was_paused);
     json.number("held_ns", figures.held_ns).number("elapsed_ns", figures.elapsed_ns);
-    print("{}\n", json.end_object().str());
+    answer(std::move(json));
 }
 
 }  // namespace stillpoint::tool
