@@ -123,8 +123,9 @@ class Bars(unittest.TestCase):
         self.assertEqual(self.judged(containers.bars({"cells": cells})), [(3.0, True), (3.5, False)])
 
     def test_of_group_commit_is_the_ratio_of_rates(self):
-        row = {"name": group_commit.SIDES[0].name, "to_volatile": median(1 / 64)}
-        self.assertEqual(self.judged(group_commit.bars({"cells": [{"rows": [row]}]})), [(64.0, True)])
+        rows = [{"name": group_commit.SIDES[0].name, "to_volatile": median(1 / 64)},
+                {"name": group_commit.SIDES[2].name, "to_volatile": median(1 / 64)}]
+        self.assertEqual(self.judged(group_commit.bars({"cells": [{"rows": rows}]})), [(64.0, True), (64.0, False)])
 
     def test_of_snapshots_is_the_longest_stop_of_the_largest_size(self):
         cells = [{"mib": mib, "rows": [{"stop_ns_max": stop} for stop in (1e6, 6e6)]} for mib in (2, 1024)]

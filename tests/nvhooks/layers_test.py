@@ -72,7 +72,7 @@ def defined_functions(layer):
     library = [archive(layer)] if has_shim(layer) else ["--dynamic", BUILD / "lib/libstillpoint.so"]
     listed = subprocess.run(["nm", "--defined-only", "--extern-only", *map(str, library)], capture_output=True, text=True,
                             check=True).stdout
-    return {line.split()[2] for line in listed.splitlines() if re.match(r"^[0-9a-f]+ T ", line)}
+    return {line.split()[2].split("@")[0] for line in listed.splitlines() if re.match(r"^[0-9a-f]+ T ", line)}
 
 
 def listed_hooks(layer):
