@@ -96,7 +96,7 @@ std::uint64_t put_entry(Base& base, std::size_t chunk, std::uint64_t offset, Ent
 
 void fill(Base& base, const Pool& pool)
 {
-    const std::uint64_t first = first_log_page(pool.segments().front()) * page_bytes;
+    const std::uint64_t first = LogPart::first_page(pool.segments().front()) * page_bytes;
     for (std::size_t i = 0; i < 2; ++i) {
         ChunkHeader& header = base.chunks[i];
         std::memcpy(header.magic, chunk_magic, sizeof header.magic);

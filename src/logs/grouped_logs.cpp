@@ -115,7 +115,7 @@ Result<void> read_chunks(const Medium& medium, ChunkSpace& space)
 
 void add_log_part(ChunkSpace& space, const Segment& segment) noexcept
 {
-    space.add(first_log_page(segment), log_pages_of(segment), segment.first_image_page != 0);
+    space.add(LogPart::first_page(segment), LogPart::pages_of(segment), segment.first_image_page != 0);
 }
 
 Result<ReplayPoint> read_replay_point(const Pool& pool, std::uint64_t durable_epoch)

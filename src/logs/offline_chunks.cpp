@@ -10,8 +10,8 @@ Result<void> OfflineChunks::read(const Pool& pool)
 {
     std::vector<std::uint64_t> offsets;
     for (const Segment& segment : pool.segments()) {
-        for (std::uint64_t page = 0; page < log_pages_of(segment); page += chunk_pages) {
-            offsets.push_back((first_log_page(segment) + page) * page_bytes);
+        for (std::uint64_t page = 0; page < LogPart::pages_of(segment); page += chunk_pages) {
+            offsets.push_back((LogPart::first_page(segment) + page) * page_bytes);
         }
     }
     if (auto done = bytes_.reserve(offsets.size() * chunk_bytes, "the logs"); !done) {

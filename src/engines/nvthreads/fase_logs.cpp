@@ -57,7 +57,7 @@ Result<void> FaseLogs::prepare(const Parts& parts)
     serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
     medium_ = &parts.pool->medium();
     const std::uint64_t image_pages_max = parts.image_bytes_max / page_bytes;
-    const std::uint64_t chunks = logs::log_chunks_max(image_pages_max);
+    const std::uint64_t chunks = logs::LogPart::chunks_max(image_pages_max);
     is_direct_ = medium_->byte_addressable() && parts.acknowledge == Acknowledge::unlock;
     has_large_logs_ = medium_->byte_addressable() && !is_direct_;
     if (auto done = space_.reserve(chunks, medium_->byte_addressable() ? medium_->mapping() : nullptr, has_large_logs_, medium_); !done) {

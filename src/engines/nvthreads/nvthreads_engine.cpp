@@ -31,11 +31,12 @@ constexpr std::uint64_t ns_per_ms = 1'000'000;
 constexpr EngineFormat newest_format{"nvthreads",
                                      layout_version,
                                      logs::engine_area_pages,
-                                     &logs::segment_file_pages,
+                                     &logs::LogPart::segment_file_pages,
                                      1,
-                                     &logs::pages_without_room,
-                                     &logs::first_segment_file_pages};
-constexpr EngineFormat older_formats[] = {{"nvthreads", layout_version_of_short_logs, logs::engine_area_pages, &logs::segment_file_pages}};
+                                     &logs::LogPart::pages_without_room,
+                                     &logs::LogPart::first_segment_file_pages};
+constexpr EngineFormat older_formats[] = {
+    {"nvthreads", layout_version_of_short_logs, logs::engine_area_pages, &logs::LogPart::segment_file_pages}};
 
 /// The engine of this process, for those that tell of stores and locks.
 constinit std::atomic<NvthreadsEngine*> running{nullptr};

@@ -88,8 +88,8 @@ Result<std::vector<ScannedChunk>> scan_chunks(const Pool& pool)
         std::vector<ScannedChunk> found;
         ChunkIndex index = 0;
         for (const Segment& segment : pool.segments()) {
-            const std::uint64_t pages = log_pages_of(segment);
-            const std::uint64_t first_page = first_log_page(segment);
+            const std::uint64_t pages = LogPart::pages_of(segment);
+            const std::uint64_t first_page = LogPart::first_page(segment);
             for (std::uint64_t page = 0; page < pages; page += log_chunk_pages, ++index) {
                 const std::uint64_t offset = (first_page + page) * page_bytes;
                 const auto read = read_chunk_header(pool.medium(), offset);

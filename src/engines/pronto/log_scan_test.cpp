@@ -12,8 +12,13 @@ namespace stillpoint::pronto {
 namespace {
 
 constexpr std::uint64_t object = 0x1'0000'0001;
-constexpr EngineFormat format{"pronto", layout_version,      engine_area_pages,        &segment_file_pages,
-                              1,        &pages_without_room, &first_segment_file_pages};
+constexpr EngineFormat format{"pronto",
+                              layout_version,
+                              engine_area_pages,
+                              &LogPart::segment_file_pages,
+                              1,
+                              &LogPart::pages_without_room,
+                              &LogPart::first_segment_file_pages};
 
 /// A pool on a fake disk, and a hand that writes its log.
 class LogScan : public ::testing::Test {
@@ -34,7 +39,7 @@ protected:
         header_.generation = generation;
         header_.first_number = first_number;
         header_.checksum = chunk_checksum(header_);
-        chunk_ = disk_bytes() + (first_log_page(pool_->segments()[0]) + chunks_++ * log_chunk_pages) * page_bytes;
+        chunk_ = disk_bytes() + (LogPart::first_page(pool_->segments()[0]) + chunks_++ * log_chunk_pages) * page_bytes;
         std::memcpy(chunk_, &header_, sizeof header_);
         used_ = sizeof header_;
     }
@@ -182,7 +187,7 @@ TEST_F(LogScan, TakesTheOtherHeaderWhereOneCannotBeRead)
 {
     begin_chunk(0);
     std::memcpy(chunk_ + header_copy_offset, &header_, sizeof header_);
-    const std::uint64_t first_page = first_log_page(pool_->segments()[0]);
+    const std::uint64_t first_page = LogPart::first_page(pool_->segments()[0]);
     for (const std::uint64_t page : {first_page, first_page + log_chunk_pages - 1, first_page + log_chunk_pages}) {
         disk_->unreadable_page = page;  // The chunk's page, or one of the chunk after it, which is not used.
         const auto chunks = scan_chunks(*pool_);

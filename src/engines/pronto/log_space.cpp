@@ -7,7 +7,7 @@ namespace stillpoint::pronto {
 
 Result<void> LogSpace::reserve(std::uint64_t image_pages_max, Medium& medium)
 {
-    const std::uint64_t chunks = log_chunks_max(image_pages_max);
+    const std::uint64_t chunks = LogPart::chunks_max(image_pages_max);
     if (auto done = free_.reserve(chunks, chunk_bytes, &medium); !done) {
         return done;
     }
@@ -19,15 +19,15 @@ Result<void> LogSpace::reserve(std::uint64_t image_pages_max, Medium& medium)
 
 void LogSpace::add_segment(const Segment& segment) noexcept
 {
-    const std::uint64_t first_page = first_log_page(segment);
-    for (std::uint64_t page = 0; page < log_pages_of(segment); page += log_chunk_pages) {
+    const std::uint64_t first_page = LogPart::first_page(segment);
+    for (std::uint64_t page = 0; page < LogPart::pages_of(segment); page += log_chunk_pages) {
         free_.add((first_page + page) * page_bytes, segment.first_image_page != 0);
     }
 }
 
 void LogSpace::give_room_back() noexcept
 {
-    free_.give_room_back(log_chunks_min, [this](ChunkIndex chunk) {
+    free_.give_room_back(LogPart::chunks_min, [this](ChunkIndex chunk) {
         if (mirrors_.capacity() != 0) {
             os::advise_own(mirror(chunk), chunk_bytes, MADV_DONTNEED);
         }

@@ -232,8 +232,8 @@ protected:
         for (std::uint64_t page = 0; page < engine_area_pages; ++page) {
             ranges.push_back({"commit record", (pool->facts().engine_area_first_page + page) * page_bytes * 8, sizeof(CommitRecord) * 8});
         }
-        const std::uint64_t log = first_log_page(segment) * page_bytes;
-        for (std::uint64_t chunk = log; chunk < log + log_pages_of(segment) * page_bytes; chunk += chunk_bytes) {
+        const std::uint64_t log = LogPart::first_page(segment) * page_bytes;
+        for (std::uint64_t chunk = log; chunk < log + LogPart::pages_of(segment) * page_bytes; chunk += chunk_bytes) {
             if (std::memcmp(sound_.data() + chunk, chunk_magic, sizeof chunk_magic) != 0) {
                 continue;
             }

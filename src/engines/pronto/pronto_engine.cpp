@@ -22,9 +22,14 @@ constexpr std::string_view tracker = "pieces";
 constexpr std::string_view trackers[] = {tracker};
 constexpr std::uint64_t interval_ms = 10'000;
 
-constexpr EngineFormat newest_format{"pronto", layout_version,      engine_area_pages,        &segment_file_pages,
-                                     1,        &pages_without_room, &first_segment_file_pages};
-constexpr EngineFormat older_formats[] = {{"pronto", layout_version_of_short_logs, engine_area_pages, &segment_file_pages}};
+constexpr EngineFormat newest_format{"pronto",
+                                     layout_version,
+                                     engine_area_pages,
+                                     &LogPart::segment_file_pages,
+                                     1,
+                                     &LogPart::pages_without_room,
+                                     &LogPart::first_segment_file_pages};
+constexpr EngineFormat older_formats[] = {{"pronto", layout_version_of_short_logs, engine_area_pages, &LogPart::segment_file_pages}};
 
 }  // namespace
 

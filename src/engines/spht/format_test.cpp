@@ -41,11 +41,11 @@ TEST(SphtFormat, HasTheBytesOfTheReplayPointThatTheFormatPageShows)
 
 TEST(SphtFormat, PlacesTheLogPartWhereTheFormatPageShows)
 {
-    const Segment segment{0, 16384, 11, segment_file_pages(16384)};
+    const Segment segment{0, 16384, 11, LogPart::segment_file_pages(16384)};
     EXPECT_EQ(engine_area_pages, 9U);
-    EXPECT_EQ(first_log_page(segment), 33039U);
-    EXPECT_EQ(log_pages_for(16384), 8192U);
-    EXPECT_EQ(log_pages_for(1024), 1024U);
+    EXPECT_EQ(LogPart::first_page(segment), 33039U);
+    EXPECT_EQ(LogPart::pages_for(16384), 8192U);
+    EXPECT_EQ(LogPart::pages_for(1024), 1024U);
 }
 
 }  // namespace

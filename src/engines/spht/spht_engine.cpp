@@ -33,9 +33,14 @@ std::optional<logs::LinkDirection> direction_of(std::string_view linking)
     return linking == "forward" ? logs::LinkDirection::forward : logs::LinkDirection::backward;
 }
 
-constexpr EngineFormat newest_format{
-    "spht", layout_version, engine_area_pages, &segment_file_pages, 1, &logs::pages_without_room, &logs::first_segment_file_pages};
-constexpr EngineFormat older_formats[] = {{"spht", layout_version_of_short_logs, engine_area_pages, &segment_file_pages}};
+constexpr EngineFormat newest_format{"spht",
+                                     layout_version,
+                                     engine_area_pages,
+                                     &LogPart::segment_file_pages,
+                                     1,
+                                     &logs::LogPart::pages_without_room,
+                                     &logs::LogPart::first_segment_file_pages};
+constexpr EngineFormat older_formats[] = {{"spht", layout_version_of_short_logs, engine_area_pages, &LogPart::segment_file_pages}};
 
 Visibility visibility_of(std::string_view word)
 {

@@ -8,15 +8,12 @@ namespace stillpoint::spht {
 inline constexpr std::uint32_t layout_version = 2;
 inline constexpr std::uint32_t layout_version_of_short_logs = 1;  ///< the first segment's log is as long as the others'
 using logs::engine_area_pages;
-using logs::first_log_page;
 using logs::group_page;
-using logs::log_chunks_min;
-using logs::log_pages_for;
+using logs::LogPart;
 using logs::marker_page;
 using logs::replay_point_magic;
 using logs::replay_point_stride;
 using logs::replay_points_page;
 using logs::ReplayPoint;
-using logs::segment_file_pages;
 
 }  // namespace stillpoint::spht

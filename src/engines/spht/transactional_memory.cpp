@@ -41,7 +41,7 @@ Result<void> TransactionalMemory::prepare(const Parts& parts)
     serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
     medium_ = &parts.pool->medium();
     const std::uint64_t image_pages_max = parts.image_bytes_max / page_bytes;
-    const std::uint64_t chunks = logs::log_chunks_max(image_pages_max);
+    const std::uint64_t chunks = logs::LogPart::chunks_max(image_pages_max);
     if (auto done = space_.reserve(chunks, medium_->byte_addressable() ? medium_->mapping() : nullptr, false, medium_); !done) {
         return done;
     }

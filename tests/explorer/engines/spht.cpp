@@ -11,8 +11,8 @@ namespace {
 bool is_in_chunk_header(const Pool& pool, std::uint64_t byte) noexcept
 {
     for (const Segment& segment : pool.segments()) {
-        const std::uint64_t begin = spht::first_log_page(segment) * page_bytes;
-        if (byte >= begin && byte < begin + logs::log_pages_of(segment) * page_bytes) {
+        const std::uint64_t begin = spht::LogPart::first_page(segment) * page_bytes;
+        if (byte >= begin && byte < begin + logs::LogPart::pages_of(segment) * page_bytes) {
             const std::uint64_t in_chunk = (byte - begin) % logs::chunk_bytes;
             return in_chunk < sizeof(logs::ChunkHeader) || in_chunk >= logs::header_copy_offset;
         }
@@ -28,8 +28,8 @@ std::vector<std::uint64_t> ends_of_logs(const Pool& pool, std::uint64_t durable_
 {
     std::vector<std::uint64_t> offsets;
     for (const Segment& segment : pool.segments()) {
-        for (std::uint64_t page = 0; page < spht::log_pages_for(segment.image_pages); page += logs::chunk_pages) {
-            offsets.push_back((spht::first_log_page(segment) + page) * page_bytes);
+        for (std::uint64_t page = 0; page < spht::LogPart::pages_for(segment.image_pages); page += logs::chunk_pages) {
+            offsets.push_back((spht::LogPart::first_page(segment) + page) * page_bytes);
         }
     }
     std::vector<std::vector<std::byte>> chunks(offsets.size(), std::vector<std::byte>(logs::chunk_bytes));
