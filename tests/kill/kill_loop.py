@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(Path(__file__).resolve().parents[1])]
@@ -282,7 +283,9 @@ class Loop:
         self.folder = options.folder / name
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        self.pool = Path(options.pool_folder or self.folder) / f"{name}.pool"
+        # Loops in other folders may use the same one for their pools.
+        place = "" if options.pool_folder is None else f"-{zlib.crc32(bytes(self.folder.resolve())):08x}"
+        self.pool = Path(options.pool_folder or self.folder) / f"{name}{place}.pool"
         self.output = self.folder / "output.txt"
         self.program = PROGRAMS[options.program](self)
         self.remove_pools()
