@@ -119,7 +119,7 @@ int sp_pronto_commit(sp_pronto_operation* operation);
  * released. Then a reader of the object calls sp_pronto_wait_read before it reports what it has read. */
 int sp_pronto_commit_early(sp_pronto_operation* operation);
 
-/* Says which operation sp_pronto_wait waits for. A value of the caller's; zeroes: none. */
+/* Says which operation sp_pronto_wait waits for. A value of the caller's; zeroes: none. It means nothing once the pool was closed. */
 typedef struct sp_pronto_ticket {
     const void* object;
     uint64_t turn;

@@ -92,11 +92,7 @@ STILLPOINT_API int sp_wait_durable(uint64_t epoch, int64_t timeout_ms)
     if (!session) {
         return stillpoint::report(session.error());
     }
-    constexpr std::uint64_t ns_per_ms = 1'000'000;
-    const std::uint64_t now_ns = stillpoint::os::monotonic_ns();
-    const bool for_ever = timeout_ms < 0 || static_cast<std::uint64_t>(timeout_ms) > (UINT64_MAX - now_ns) / ns_per_ms;
-    const std::uint64_t deadline_ns = for_ever ? UINT64_MAX : now_ns + static_cast<std::uint64_t>(timeout_ms) * ns_per_ms;
-    auto waited = (*session)->engine->wait_durable(epoch, deadline_ns);
+    auto waited = (*session)->engine->wait_durable(epoch, stillpoint::os::deadline_after_ms(timeout_ms));
     return waited ? SP_OK : stillpoint::report(waited.error());
 }
 

@@ -440,8 +440,7 @@ Result<void> OperationLog::wait_read(const void* address)
 
 Result<void> OperationLog::wait(const sp_pronto_ticket& ticket, std::int64_t timeout_ms)
 {
-    const std::uint64_t deadline_ns = timeout_ms < 0 ? UINT64_MAX : os::monotonic_ns() + static_cast<std::uint64_t>(timeout_ms) * 1'000'000;
-    return ticket.turn == 0 ? check_medium() : group_.wait_for_turn(ticket.turn, deadline_ns);
+    return ticket.turn == 0 ? check_medium() : group_.wait_for_turn(ticket.turn, os::deadline_after_ms(timeout_ms));
 }
 
 Result<void> OperationLog::numbers(const void* address, std::uint64_t* committed, std::uint64_t* durable)
