@@ -158,6 +158,35 @@ struct sp_persistent_record {
     static const struct sp_persistent_record sp_persistent_record_##name __attribute__((                                                   \
         section("sp_persistent_names"), used SP_PERSISTENT_RETAINED_)) = {&name, sizeof(type), __alignof__(type), #name, #type, __FILE__}
 
+/* ---- Layouts that change ----------------------------------------------------------------- */
+
+/* Which data a program keeps: a name and a number of its own, at file scope. A new pool takes them, and so does one that has none; a
+ * pool whose data have another name, or another number and no step from it, is refused at the start (SP_E_LAYOUT, exit code 65).
+ *     SP_LAYOUT("inventory", 3);
+ *     SP_LAYOUT_STEP(2, 3, add_prices);      int add_prices(void): 0 for done
+ * A step makes data of the second number of those of the first. It is called once, with all that it stores and the new number as one
+ * failure-atomic unit: inside a section, or with the engine spht inside a transaction that the step's own ones join. A crash in
+ * the middle leaves the older data; any result but 0 ends the process (exit code 65) and leaves them, too. Several steps follow one
+ * another, each a unit. They run before the program's first use of durable memory returns: in sp_open, in the first call of this
+ * library, or, where there are SP_PERSISTENT variables, before main and before constructors of the program: a step uses durable memory and
+ * plain functions. Not with the engine pronto, whose unit is one operation, nor where threads are processes (SP_E_UNSUPPORTED).
+ * name: 1 to 47 letters, digits, ".", "_", "-". */
+#define SP_LAYOUT(name, number) SP_LAYOUT_RECORD_(__COUNTER__, name, 0, number, 0)
+#define SP_LAYOUT_STEP(from_number, to_number, function) SP_LAYOUT_RECORD_(__COUNTER__, 0, from_number, to_number, function)
+
+/* The record that they leave in the program. */
+struct sp_layout_record {
+    uint64_t record_bytes;
+    const char* name; /* a null pointer: a step */
+    uint64_t from;    /* of a step */
+    uint64_t number;
+    int (*step)(void);
+};
+#define SP_LAYOUT_RECORD_(id, ...) SP_LAYOUT_NAMED_RECORD_(id, __VA_ARGS__)
+#define SP_LAYOUT_NAMED_RECORD_(id, name, from_number, to_number, function)                                                                \
+    static const struct sp_layout_record sp_layout_record_##id __attribute__((section("sp_layouts"), used SP_PERSISTENT_RETAINED_)) = {    \
+        sizeof(struct sp_layout_record), name, from_number, to_number, function}
+
 /* ---- Failure-atomic sections ---------------------------------------------------------- */
 
 /* Delimit a FASE where the program takes no lock. Nest with locks. */

@@ -9,6 +9,7 @@
 
 #include "api/options.hpp"
 #include "api/session_faults.hpp"
+#include "api/session_image.hpp"
 #include "api/session_pool.hpp"
 #include "api/statistics.hpp"
 #include "os/clock.hpp"
@@ -16,7 +17,7 @@
 #include "os/log.hpp"
 #include "os/own_mappings.hpp"
 #include "os/thread_calls.hpp"
-#include "pool/image.hpp"
+#include "runtime/data_layout.hpp"
 #include "runtime/durable_globals.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fault_handler.hpp"
@@ -39,43 +40,6 @@ constinit os::FutexLock opening_lock;
 /// While a thread that ends leaves the sessions, and while one of them is taken off the list. Inside opening_lock. An engine that stops
 /// waits for its threads, so this lock is free then.
 constinit os::FutexLock leaving_lock;
-
-Result<std::uint64_t> grow_image(void* context, std::uint64_t wanted) { return static_cast<Engine*>(context)->grow(wanted); }
-
-/// Tables, heap, directory and globals of a mapped image, before anything can capture it.
-Result<void> attach_image(Session& session, const EngineDriver& driver, const RecoveryReport& report, bool accept_globals)
-{
-    Engine& engine = *session.engine;
-    const PoolFacts& facts = engine.pool_facts();
-    if (report.epoch == 0) {
-        format_image(engine.image_base(), facts.image_bytes_max, driver.table_format);
-    } else if (auto checked = check_image(engine.image_base(), driver.table_format, facts.image_bytes_max, facts.base_address); !checked) {
-        return checked;
-    }
-    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max, driver.table_format);
-    const Heap::Options heap_options{.image_base = engine.image_base(),
-                                     .heap_offset = geometry.heap_offset,
-                                     .image_bytes = engine.image_bytes(),
-                                     .image_bytes_max = facts.image_bytes_max,
-                                     .grow = &grow_image,
-                                     .grow_context = &engine,
-                                     .table_format = driver.table_format,
-                                     .free_memory_is_unknown = report.free_memory_is_unknown};
-    auto heap = Heap::attach(heap_options);
-    if (!heap) {
-        return pass_on(heap.error());
-    }
-    session.heap = *heap;
-    session.directory.emplace(engine.image_base(), geometry);
-    if (report.epoch == 0 && session.named.reserve(session.directory->capacity())) {
-        session.named.complete();  // A new pool has no names: its first free need not look for them.
-    }
-    if (auto attached = sync_objects_attach(heap_options, geometry); !attached) {
-        return attached;
-    }
-    // The program's variables have one pool.
-    return session.number == 0 ? restore_durable_globals(engine, *session.heap, heap_options, accept_globals) : Result<void>{};
-}
 
 void announce(const Session& session, const Options& options, const RecoveryReport& report, std::string_view mechanism)
 {
@@ -110,7 +74,8 @@ int exit_code_for(sp_error code) noexcept
     case SP_E_POOL_VERSION:
     case SP_E_POOL_ENGINE:
     case SP_E_POOL_CORRUPT:
-    case SP_E_GLOBALS_CHANGED: return EX_DATAERR;
+    case SP_E_GLOBALS_CHANGED:
+    case SP_E_LAYOUT: return EX_DATAERR;
     case SP_E_POOL_MISSING:
     case SP_E_NOT_OPEN: return EX_NOINPUT;
     case SP_E_POOL_EXISTS:
@@ -156,11 +121,10 @@ Result<RecoveryReport> start_engine(Session& session, Pool pool, const Options& 
 }
 
 /// From a recovered image to running checkpoints.
-Result<void> start_session(Session& session, const EngineDriver& driver, const RecoveryReport& report, SessionBegin begin,
-                           const Options& options)
+Result<void> start_session(Session& session, const RecoveryReport& report, SessionBegin begin, const Options& options)
 {
     const bool fresh = report.epoch == 0;
-    if (auto attached = attach_image(session, driver, report, options.changed_globals == "accept"); !attached) {
+    if (auto attached = attach_image(session, report, options); !attached) {
         return attached;
     }
     session.start_kind = fresh ? SP_START_FRESH : report.clean ? SP_START_CLEAN : SP_START_CRASHED;
@@ -244,7 +208,7 @@ Result<std::unique_ptr<Session>> make_session(unsigned number, SessionPool opene
     if (!report) {
         return pass_on(report.error());
     }
-    if (auto started = start_session(*session, *driver, *report, begin, options); !started) {
+    if (auto started = start_session(*session, *report, begin, options); !started) {
         sync_objects_detach(session->engine->image_base());
         if (session->heap != nullptr) {
             session->heap->detach();
@@ -298,15 +262,40 @@ Result<Session*> open_as(unsigned number, const Options& options, SessionBegin b
 
 }  // namespace
 
-Result<void> session_open(const Options& options, SessionBegin begin)
+namespace {
+
+Result<Session*> open_default(const Options& options, SessionBegin begin)
 {
     const std::lock_guard guard(opening_lock);
     if (default_session() != nullptr) {
         return fail(SP_E_ALREADY_OPEN, 0, "this process has the pool {} open already; sp_pool_open opens another one beside it",
                     default_session()->pool);
     }
-    auto opened = open_as(0, options, begin);
-    return opened ? Result<void>{} : pass_on(opened.error());
+    return open_as(0, options, begin);
+}
+
+}  // namespace
+
+void take_layout_steps(Session& session) noexcept
+{
+    if (session.layout_steps.empty()) {
+        return;
+    }
+    if (auto taken = run_layout_steps(session); !taken) {
+        end_process(taken.error());
+    }
+}
+
+Result<void> session_open(const Options& options, SessionBegin begin)
+{
+    auto opened = open_default(options, begin);
+    if (!opened) {
+        return pass_on(opened.error());
+    }
+    if ((*opened)->in_use.load(std::memory_order_relaxed)) {
+        take_layout_steps(**opened);
+    }
+    return {};
 }
 
 Result<Session*> session_open_further(const Options& options)

@@ -35,6 +35,9 @@ enum class SessionBegin { at_once, at_first_use };
 /// the pool cannot be opened.
 [[nodiscard]] Session* begin_first_use() noexcept;
 
+/// Runs what steps the session has still to run, by SP_LAYOUT_STEP; it is in use. Ends the process where one fails.
+void take_layout_steps(Session& session) noexcept;
+
 /// The error that session_open would give, as far as it can be known without making or changing anything.
 [[nodiscard]] Result<void> session_validate(const Options& options);
 

@@ -248,6 +248,7 @@ Session* begin_first_use() noexcept
                 end_process(begun.error());
             }
             session->in_use.store(true, std::memory_order_release);
+            take_layout_steps(*session);
         }
     }
     errno = saved_errno;

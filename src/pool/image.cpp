@@ -30,7 +30,7 @@ std::uint64_t header_checksum(const ImageHeader& header) noexcept
     constexpr std::size_t before = offsetof(ImageHeader, checksum);
     constexpr std::size_t after = before + sizeof(ImageHeader::checksum);
     const std::uint64_t head = checksum64(bytes, before, layout::image_checksum_seed);
-    return checksum64(bytes + after, offsetof(ImageHeader, reserved) - after, head);
+    return checksum64(bytes + after, offsetof(ImageHeader, data_layout) - after, head);
 }
 
 template <class... Args>
@@ -59,7 +59,27 @@ Result<void> check_durable_globals(const ImageHeader& header)
     return {};
 }
 
+Result<void> check_data_layout(const layout::DataLayout& kept)
+{
+    const std::size_t length = strnlen(kept.name, sizeof kept.name);
+    if (length == sizeof kept.name || (length != 0 && !is_data_layout_name({kept.name, length}))) {
+        return corrupt("image header: the name of the layout of the data is not one");
+    }
+    return {};
+}
+
 }  // namespace
+
+bool is_data_layout_name(std::string_view name) noexcept
+{
+    constexpr std::string_view others = "._-";
+    return !name.empty() && name.size() < sizeof(layout::DataLayout::name) &&
+           std::ranges::all_of(
+               name,
+               [=](char c) {
+                   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || others.find(c) != others.npos;
+               });
+}
 
 ImageGeometry ImageGeometry::for_image(std::uint64_t image_bytes_max, TableFormat format) noexcept
 {
@@ -137,6 +157,9 @@ Result<void> check_image(const std::byte* base, TableFormat format, std::uint64_
     }
     if (base_address != 0 && header.base_address != base_address) {
         return corrupt("image header: made for base address {:#x}, the pool has {:#x}", header.base_address, base_address);
+    }
+    if (auto checked = check_data_layout(header.data_layout); !checked) {
+        return checked;
     }
     return check_durable_globals(header);
 }

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "core/result.hpp"
 #include "core/units.hpp"
@@ -37,6 +38,9 @@ void format_image(std::byte* base, std::uint64_t image_bytes_max, layout::TableF
 
 /// The format that a checked image's header names.
 [[nodiscard]] layout::TableFormat table_format_of(const std::byte* base) noexcept;
+
+/// 1 to 47 letters, digits, ".", "_" and "-".
+[[nodiscard]] bool is_data_layout_name(std::string_view name) noexcept;
 
 /// Validates the header of a recovered image, durable globals included. `format` is the engine's. `base_address` is the pool's
 /// (PoolFacts), which differs from `base` where a tool maps the image elsewhere; 0: not compared.

@@ -41,6 +41,27 @@ static_assert(offsetof(DurableGlobals, layout_hash) == 48);
 static_assert(offsetof(DurableGlobals, image_offset) == 56);
 static_assert(offsetof(DurableGlobals, size) == 64);
 
+/// Which data these are: a name and a number of the program's own. None stated: all zero.
+struct DataLayout {
+    char name[48];         ///< NUL-terminated, rest zero
+    std::uint64_t number;
+    std::uint64_t types_offset;  ///< of the TypesBlock, in bytes from the image's base; 0: none
+};
+static_assert(sizeof(DataLayout) == 64);
+static_assert(offsetof(DataLayout, name) == 0);
+static_assert(offsetof(DataLayout, number) == 48);
+static_assert(offsetof(DataLayout, types_offset) == 56);
+
+inline constexpr std::uint64_t types_checksum_seed = 0x5354545950455331;
+
+/// A block of the heap: descriptions of the types of the data. The text follows.
+struct TypesBlock {
+    std::uint64_t text_bytes;
+    std::uint64_t layout_number;  ///< of the data that they describe
+    std::uint64_t checksum;       ///< of the bytes before it, and of the text
+};
+static_assert(sizeof(TypesBlock) == 24);
+
 /// The image's first page.
 struct ImageHeader {
     std::uint8_t magic[8];
@@ -59,7 +80,8 @@ struct ImageHeader {
     std::uint32_t table_format;           ///< TableFormat
     std::uint8_t reserved_fixed[36];      ///< zero
     // The checksum does not cover the bytes from here on.
-    std::uint8_t reserved[1664];          ///< zero
+    DataLayout data_layout;
+    std::uint8_t reserved[1600];          ///< zero
     DurableGlobals durable_globals[durable_globals_max];
 };
 static_assert(std::is_trivially_copyable_v<ImageHeader> && std::is_standard_layout_v<ImageHeader>);
@@ -79,7 +101,8 @@ static_assert(offsetof(ImageHeader, directory_entry_bytes) == 80);
 static_assert(offsetof(ImageHeader, sync_object_bytes) == 84);
 static_assert(offsetof(ImageHeader, table_format) == 88);
 static_assert(offsetof(ImageHeader, reserved_fixed) == 92);
-static_assert(offsetof(ImageHeader, reserved) == 128);
+static_assert(offsetof(ImageHeader, data_layout) == 128);
+static_assert(offsetof(ImageHeader, reserved) == 192);
 static_assert(offsetof(ImageHeader, durable_globals) == 1792);
 
 /// One synchronisation object in durable memory that was in use when the epoch was captured; recovery makes it

@@ -68,7 +68,7 @@ TEST_F(ImageHeaderTest, IsRefusedWhenItWasNeverWritten)
 
 TEST_F(ImageHeaderTest, IsRefusedWithAnyFlippedBitOfItsFixedPart)
 {
-    for (std::size_t bit = 0; bit < offsetof(layout::ImageHeader, reserved) * 8; ++bit) {
+    for (std::size_t bit = 0; bit < offsetof(layout::ImageHeader, data_layout) * 8; ++bit) {
         page[bit / 8] ^= std::byte{1} << (bit % 8);
         EXPECT_FALSE(check_image(page, layout::TableFormat::plain, maximum)) << "bit " << bit;
         page[bit / 8] ^= std::byte{1} << (bit % 8);

@@ -118,6 +118,11 @@ public:
     virtual void prepare_kernel_write(void* address, std::size_t size) noexcept = 0;
     /// A system call has stored into [address, + size), perhaps by a device, which no tracker sees. Async-signal-safe.
     virtual void note_kernel_write(void* address, std::size_t size) noexcept = 0;
+    /// Calls `work`, and stores `value` into a word of the image's tables if it returns 0: all that both store is one failure-atomic unit.
+    /// Any other result: nothing of it becomes durable, and the process must end, since memory may have it. On a thread of the program,
+    /// which holds no lock, after run(). Errors: those of the engine's own units.
+    [[nodiscard]] virtual Result<int> run_as_one(int (*work)(), std::uint64_t& word, std::uint64_t value);
+
     /// For the start line: what finds the stores, e.g. "uffd", "hooks (3 instrumented units)".
     [[nodiscard]] virtual std::string_view tracker_name() const noexcept = 0;
 

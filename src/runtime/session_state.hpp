@@ -11,11 +11,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 #include "heap/heap.hpp"
 #include "os/futex.hpp"
 #include "pool/directory.hpp"
+#include "runtime/data_layout.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/named_blocks.hpp"
 #include "stillpoint/stillpoint.h"
@@ -39,6 +41,7 @@ struct Session {
     sp_start start_kind = SP_START_VOLATILE;
     std::uint64_t serial = 0;  ///< from 1: of all sessions that this process has had
     std::string pool;          ///< path, as it was opened
+    std::vector<LayoutStep> layout_steps;  ///< not run yet
     std::atomic<bool> ending{false};
     std::atomic<bool> in_use{false};    ///< the engine runs: checkpoints are taken, and the pool knows of this session
     std::atomic<bool> detached{false};  ///< this is a child made by fork

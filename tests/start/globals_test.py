@@ -5,14 +5,11 @@ Programs are written, compiled, renamed, stripped and built again here; each pri
 import os
 import shutil
 import subprocess
-import tempfile
 import unittest
 
-BUILD = os.environ["STILLPOINT_BUILD"]
-SOURCE = os.environ["STILLPOINT_SOURCE"]
-TOOL = os.path.join(BUILD, "bin", "stillpoint")
+from compiled import CompiledPrograms
+
 PLAIN, NAMED = "SP_PERSISTENT {type} {name}", "SP_PERSISTENT_VARIABLE({type}, {name})"
-CLEAN_ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("STILLPOINT_")}
 
 MAIN = """#include <stdio.h>
 #include "stillpoint/stillpoint.h"
@@ -37,32 +34,11 @@ def source_of(variables, form=PLAIN):
 A, B, C, D = ("long", "a", 10), ("int", "b", 20), ("short", "c", 30), ("long", "d", 40)
 
 
-class Globals(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def build(self, program, text, *flags, compiler="cc", source="main.c"):
-        with open(self.path(source), "w", encoding="utf-8") as file:
-            file.write(text)
-        subprocess.run([compiler, *([] if compiler == "cc" else ["-x", "c++"]), "-I", os.path.join(SOURCE, "include"), source,
-                        "-o", program, "-L", os.path.join(BUILD, "lib"), f"-Wl,-rpath,{os.path.join(BUILD, 'lib')}", *flags,
-                        "-lstillpoint"], cwd=self.folder, check=True, stderr=subprocess.STDOUT, stdout=subprocess.PIPE)
-        return program
-
+class Globals(CompiledPrograms):
     def strip(self, program, name="stripped"):
         shutil.copy(self.path(program), self.path(name))
         subprocess.run(["strip", name], cwd=self.folder, check=True)
         return name
-
-    def start(self, program, *options, pool="globals.pool"):
-        return subprocess.run([TOOL, "run", "--pool", pool, "--durability", "process", "--pool-max", "64M", *options, "--",
-                               f"./{program}"], cwd=self.folder, env=CLEAN_ENVIRONMENT, capture_output=True, text=True,
-                              timeout=120, check=False)
 
     def assert_values(self, program, *options, **values):
         run = self.start(program, *options)

@@ -50,6 +50,7 @@ struct Findings {
     std::size_t segments;
     int holder_pid;
     std::vector<HandleFacts> handles;
+    std::string data_layout;
     const EngineFacts* shown;   ///< what the pool's engine shows
     std::vector<FactRow> rows;  ///< of that
 };
@@ -149,6 +150,7 @@ void print_text(const InfoArguments& arguments, const Findings& found)
         print("superblock       one of its two copies is damaged; the next run rewrites it\n");
     }
     if (arguments.handles) {
+        print("layout of data   {}\n", found.data_layout.empty() ? "none is stated" : found.data_layout);
         print("handles          {}\n", found.handles.size());
         for (const HandleFacts& handle : found.handles) {
             print("  {:#x}  {:>10}  {}\n", handle.address, size_text(handle.size_bytes), printable(handle.handle));
@@ -201,6 +203,7 @@ void print_json(const InfoArguments& arguments, const Findings& found)
         .number("pages_present", found.recovery.pages_present)
         .boolean("superblock_damaged", facts.superblock_damaged);
     if (arguments.handles) {
+        json.text("data_layout", found.data_layout);
         json.begin_array("handles");
         for (const HandleFacts& handle : found.handles) {
             json.begin_object()
@@ -231,7 +234,7 @@ int info(const InfoArguments& arguments, bool quiet)
     if (!recovery) {
         return report_failure(recovery.error());
     }
-    Findings found{opened->pool.facts(),  *recovery, opened->pool.segments().size(), lock_holder_pid(arguments.path), {},
+    Findings found{opened->pool.facts(),  *recovery, opened->pool.segments().size(), lock_holder_pid(arguments.path), {}, {},
                    opened->driver->facts, {}};
     if (arguments.reads_all()) {
         auto verified = verify(*opened, !quiet, [&](const HandleFacts& handle) { found.handles.push_back(handle); });
@@ -239,6 +242,7 @@ int info(const InfoArguments& arguments, bool quiet)
             return report_failure(verified.error());
         }
         found.rows = std::move(verified->facts);
+        found.data_layout = std::move(verified->data_layout);
     }
     arguments.json ? print_json(arguments, found) : print_text(arguments, found);
     return exit_codes::ok;

@@ -11,6 +11,7 @@
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
 #include "runtime/durable_globals_table.hpp"
+#include "runtime/kept_types.hpp"
 #include "runtime/sync_objects.hpp"
 
 namespace stillpoint::tool {
@@ -44,6 +45,7 @@ struct ImageVisit {
     Findings& findings;
     const std::function<void(const HandleFacts&)>& visit;
     std::uint64_t handles = 0;
+    std::string data_layout = {};
 };
 
 /// The layers above the engine, on the image it recovered.
@@ -54,6 +56,9 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
     const layout::TableFormat format = visit.opened.driver->table_format;
     if (auto header = check_image(base, format, image_bytes_max, visit.facts.base_address); !header) {
         return found(&visit.findings, pass_on(header.error()));  // Where the tables lie is not known.
+    }
+    if (const auto& kept = reinterpret_cast<const layout::ImageHeader*>(base)->data_layout; kept.name[0] != '\0') {
+        visit.data_layout = text_of("{}:{}", kept.name, kept.number);
     }
     const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, format);
     const Directory directory(base, geometry);
@@ -84,6 +89,9 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
         return sound;
     }
     if (auto sound = sync_objects_check(heap, visit.facts.base_address, geometry); !sound) {
+        visit.findings.damage(sound.error());
+    }
+    if (auto sound = kept_type_text(heap); !sound) {
         visit.findings.damage(sound.error());
     }
     if (auto sound = durable_globals::check_blocks(heap, &visit.findings); !sound || visit.opened.driver->facts == nullptr) {
@@ -173,6 +181,7 @@ Result<Verification> verify_all(const OpenedPool& opened, bool progress, const s
     }
     result.recovery = *report;
     result.handles = context.handles;
+    result.data_layout = std::move(context.data_layout);
     result.damage_count = findings.damages();
     return result;
 }

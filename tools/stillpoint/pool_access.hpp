@@ -31,6 +31,7 @@ using FactRow = std::vector<KeptFact>;
 struct Verification {
     RecoveryReport recovery;
     std::uint64_t handles = 0;
+    std::string data_layout;  ///< NAME:NUMBER of the program's data; empty: none is stated
     std::vector<FactRow> facts;  ///< the rows of the driver's `facts`
     std::vector<Failure> damages;  ///< the first of them; `damage_count` is how many there are
     std::uint64_t damage_count = 0;

@@ -12,6 +12,7 @@
 #include "runtime/fase.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
+#include "stillpoint/spht.h"
 #include "versions/offline.hpp"
 #include "versions/room.hpp"
 
@@ -313,5 +314,26 @@ void SphtEngine::prepare_kernel_write(void* address, std::size_t size) noexcept
 void SphtEngine::note_kernel_write(void* address, std::size_t size) noexcept { memory_.log_store(address, size); }
 
 std::string_view SphtEngine::tracker_name() const noexcept { return tracker; }
+
+Result<int> SphtEngine::run_as_one(int (*work)(), std::uint64_t& word, std::uint64_t value)
+{
+    struct Unit {
+        int (*work)();
+        std::uint64_t* word;
+        std::uint64_t value;
+        int result;
+    } unit{work, &word, value, 0};
+    const int code = sp_spht_run(
+        [](sp_spht_transaction* transaction, void* argument) {
+            Unit& own = *static_cast<Unit*>(argument);
+            own.result = own.work();
+            return own.result != 0 ? own.result : sp_spht_write_word(transaction, own.word, own.value, ~std::uint64_t{0});
+        },
+        &unit, 0);
+    if (code == SP_OK || unit.result != 0) {
+        return unit.result;
+    }
+    return fail(static_cast<sp_error>(code), 0, "{}", last_report());
+}
 
 }  // namespace stillpoint::spht

@@ -32,6 +32,7 @@ public:
     [[nodiscard]] bool needs_fault_handler() const noexcept override { return memory_.verifies_stores(); }
     void prepare_kernel_write(void* address, std::size_t size) noexcept override;
     void note_kernel_write(void* address, std::size_t size) noexcept override;
+    [[nodiscard]] Result<int> run_as_one(int (*work)(), std::uint64_t& word, std::uint64_t value) override;
     [[nodiscard]] std::string_view tracker_name() const noexcept override;
 
 private:
