@@ -9,7 +9,7 @@ set -eu
 site_packages="mkdocs mkdocs-material"
 # The compiler, the build system, and the libraries of cmake/Dependencies.cmake.
 build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
-liburing-dev libexpected-dev libgtest-dev"
+liburing-dev libexpected-dev libdw-dev libgtest-dev"
 # Packages to fetch and build memcached's source, the client that its tests and its demo speak through, and the second client of
 # its benchmark.
 memcached_packages="dpkg-dev libevent-dev libsasl2-dev libssl-dev openssl python3-pymemcache libmemcached-tools"
@@ -56,6 +56,7 @@ found_without_dpkg() {
     libxxhash-dev) header=xxhash.h ;;
     liburing-dev) header=liburing.h ;;
     libexpected-dev) header=tl/expected.hpp ;;
+    libdw-dev) header=elfutils/libdwfl.h ;;
     libgtest-dev) header=gtest/gtest.h ;;
     libclang-rt-19-dev) command -v clang-19 >/dev/null 2>&1 && return 0 || return 1 ;;
     llvm-19-dev) command -v llvm-config-19 >/dev/null 2>&1 && return 0 || return 1 ;;

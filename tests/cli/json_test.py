@@ -13,6 +13,7 @@ from support import json_schema
 ON_POOLS = ("info", "check", "dump", "compact", "convert", "copy", "restore", "stats")
 COMMANDS = (*ON_POOLS, "doctor", "crashtest", "lint")
 OBJECTS = BUILD / "bin/cli_objects"
+INSIDE = BUILD / "bin/cli_inside"
 
 
 def duplicate_is_wrong(pairs):
@@ -54,6 +55,7 @@ class Answers(CommandLineTest):
         self.answer("info", "--objects", "--logs", "--section-logs", pool)
         self.assertEqual(self.answer("check", pool)["result"], "sound")
         self.assertTrue(self.answer("dump", typed)["objects"])
+        self.assertEqual(len(self.answer("dump", "--program", INSIDE, pool)["roots"]), self.answer("check", pool)["handles"])
         self.answer("compact", typed, "small.pool")
         self.answer("convert", typed, "other.pool", "--types", OBJECTS)
         self.answer("convert", typed, "third.pool", "--types", OBJECTS, "--dry-run")
@@ -102,7 +104,8 @@ class Answers(CommandLineTest):
                     self.assertEqual(self.answer(command, "text", *rest, exit_code=65)["error"]["code"], "not_a_pool")
         self.assertEqual(self.answer("check", "damaged.pool", exit_code=65)["result"], "damaged")
         self.assertEqual(self.answer("stats", pool, exit_code=69)["error"]["code"], "unavailable")
-        self.answer("dump", pool, exit_code=65)
+        self.answer("dump", "--root", "none", pool, exit_code=64)
+        self.answer("dump", "--program", "none", pool, exit_code=66)
 
     def test_errors_of_the_other_commands(self):
         self.answer("doctor", "gone", exit_code=66)
@@ -148,7 +151,7 @@ class Documents(unittest.TestCase):
         takes = {name for name in re.findall(r"^  ([a-z]+) ", listed, re.MULTILINE) if name != "bench" and
                  "--json" in subprocess.run([TOOL, name, "--help"], capture_output=True, text=True, check=False).stdout}
         self.assertEqual(takes, set(COMMANDS))
-        self.assertEqual({path.stem for path in json_schema.FOLDER.glob("*.json")}, {*COMMANDS, "error"})
+        self.assertEqual({path.stem for path in json_schema.FOLDER.glob("*.json")}, {*COMMANDS, "error", "value"})
         for command in COMMANDS:
             self.assertIn(f"schemas/{command}.json)", page)
 

@@ -108,9 +108,10 @@ class TypedObjects(CommandLineTest):
         self.assertIn("Root, 24 bytes", done.stdout)
         self.assertIn("next -> unknown", done.stdout)
 
-    def test_dump_refuses_pools_without_types(self):
-        self.new_pool()
-        self.assert_refused(self.stillpoint("dump", self.pool), 65, "does not know the types")
+    def test_dump_takes_no_program_for_them(self):
+        self.make()
+        self.assert_refused(self.stillpoint("dump", "--program", OBJECTS, self.pool), 64, "have the types of their objects in them")
+        self.assert_refused(self.stillpoint("dump", "--root", "name", self.pool), 64, "not a whole number")
 
     def test_stats_shows_the_program_that_has_one_open(self):
         self.make()

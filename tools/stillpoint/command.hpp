@@ -13,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace stillpoint::tool {
 
@@ -41,6 +42,10 @@ public:
     /// `take` gets the text; what it returns is the error, empty if the text is right.
     void option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
                 const std::string& sentence);
+    /// As option(), for one that may be given again: `take` is called for each.
+    void repeated_option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
+                         const std::string& sentence);
+    void text_option(const std::string& names, const std::string& type, std::string& value, const std::string& sentence);
     /// --help shows what is added next under this heading; empty: under the usual one.
     void section(const std::string& heading);
     /// The words after the options, with or without "--", are another program's command line.
@@ -53,6 +58,9 @@ public:
     void on_use(std::function<int()> action);
 
 private:
+    CLI::Option* add_option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
+                            const std::string& sentence);
+
     CLI::App* command_;
     Invocation* invocation_;
     std::string section_;

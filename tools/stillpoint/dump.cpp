@@ -1,267 +1,66 @@
-// `stillpoint dump`: the objects of a pool at rest, from a root, with their fields; writes nothing.
+// `stillpoint dump`: the objects of a pool at rest; writes nothing.
 
-#include <algorithm>
 #include <charconv>
-#include <utility>
-#include <vector>
 
-#include "api/registry.hpp"
 #include "command.hpp"
-#include "json.hpp"
-#include "pool_access.hpp"
+#include "dump.hpp"
+#include "typed_roots.hpp"
 
 namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint dump list.pool                      from the pool's root, at most 1000 objects\n"
-                                      "  stillpoint dump --depth 2 --bytes 0 list.pool  types and pointers near the root\n"
-                                      "  stillpoint dump --root 786496 list.pool        from the object that a check has named\n"
-                                      "  stillpoint dump --json --limit 0 list.pool | python3 -m json.tool\n";
+constexpr std::string_view examples =
+    "  stillpoint dump bank.pool                      handles, sizes, durable globals, the first bytes\n"
+    "  stillpoint dump --program ./bank bank.pool     fields and values, by the program's debug information\n"
+    "  stillpoint dump --program ./bank --type accounts=\"struct account\" --depth 5 bank.pool\n"
+    "  stillpoint dump --json bank.pool | python3 -m json.tool\n";
 
 constexpr std::string_view exit_code_lines =
-    "  0 printed; 64 wrong usage; 65 damaged, or not a pool whose objects are known; 66 no such file;\n"
-    "  71 no memory; 74 input/output error; 75 a process has the pool open; 77 no permission\n";
+    "  0 printed; 64 wrong usage, or no such handle or type; 65 damaged, or not a pool; 66 no such file, or\n"
+    "  the program has no debug information; 71 no memory; 74 input/output error; 75 a process has the pool\n"
+    "  open (dump a copy of it: `stillpoint copy`); 77 no permission\n";
 
-constexpr std::uint64_t bytes_of_row = 16;
-
-struct DumpArguments {
-    std::string path;
-    bool json = false;
-    std::uint64_t root = 0;
-    std::uint64_t limit = 1000;
-    std::uint64_t depth = UINT64_MAX;
-    std::uint64_t bytes = 64;
-};
-
-/// Damaged objects, which are told beside those that can be shown.
-class DamagedObjects final : public Findings {
-public:
-    std::vector<Failure> kept;
-
-private:
-    void tell(const Failure& failure, bool is_damage) override
-    {
-        constexpr std::size_t kept_max = 100;
-        if (is_damage && kept.size() < kept_max) {
-            kept.push_back(failure);
-        }
-    }
-};
-
-struct Printing {
-    const DumpArguments& arguments;
-    Json json;
-};
-
-std::string_view text_of_target(PointerTarget target)
+/// Takes a whole number into `value`.
+template <class Value>
+std::function<std::string(const std::string&)> whole_number(Value& value)
 {
-    switch (target) {
-    case PointerTarget::none: return "null";
-    case PointerTarget::object: return "object";
-    case PointerTarget::freed: return "freed";
-    case PointerTarget::unknown: break;
-    }
-    return "unknown";
+    return [&value](const std::string& text) -> std::string {
+        std::uint64_t number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        value = number;
+        return error == std::errc() && end == text.data() + text.size() ? "" : "\"" + text + "\" is not a whole number";
+    };
 }
 
-std::string hexadecimal(std::span<const std::byte> bytes, std::string_view separator)
-{
-    std::string text;
-    for (const std::byte one : bytes) {
-        text += text.empty() ? "" : separator;
-        text += text_of("{:02x}", std::to_integer<unsigned>(one));
-    }
-    return text;
-}
-
-/// The bytes of which the type says nothing; padding is left out where that is known.
-std::vector<std::pair<std::uint64_t, std::uint64_t>> data_of(const ShownObject& object)
-{
-    constexpr std::uint64_t pointer_bytes = sizeof(std::uint64_t);
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> known;  // Begin and end.
-    for (const ShownPointer& pointer : object.pointers) {
-        known.emplace_back(pointer.offset, pointer.offset + pointer_bytes * (pointer.is_weak ? 2 : 1));
-    }
-    for (const ShownField& field : object.fields) {
-        known.emplace_back(field.offset, field.offset + field.bytes);
-    }
-    std::ranges::sort(known);
-    known.emplace_back(object.is_complete ? 0 : object.bytes.size(), object.bytes.size());
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
-    std::uint64_t begin = object.is_complete ? object.bytes.size() : 0;
-    for (const auto& [from, to] : known) {
-        if (from > begin) {
-            ranges.emplace_back(begin, from);
-        }
-        begin = std::max(begin, to);
-    }
-    return ranges;
-}
-
-std::string text_of_pointer(const ShownPointer& pointer)
-{
-    std::string text = pointer.is_weak ? "~> " : "-> ";
-    text += pointer.target == PointerTarget::object ? text_of("object {}", pointer.object) : std::string(text_of_target(pointer.target));
-    return pointer.inside == 0 ? text : text + text_of(" + {}", pointer.inside);
-}
-
-void print_data(const ShownObject& object, std::uint64_t bytes_max)
-{
-    std::uint64_t left = bytes_max;
-    for (const auto& [begin, end] : data_of(object)) {
-        for (std::uint64_t row = begin; row < end && left != 0; row += bytes_of_row) {
-            const std::uint64_t count = std::min({bytes_of_row, end - row, left});
-            const auto bytes = object.bytes.subspan(row, count);
-            std::string characters;
-            for (const std::byte one : bytes) {
-                const auto character = std::to_integer<unsigned char>(one);
-                characters += character >= 0x20 && character < 0x7f ? static_cast<char>(character) : '.';
-            }
-            print("  {:>6}  {:<47}  |{}|\n", row, hexadecimal(bytes, " "), characters);
-            left -= count;
-        }
-    }
-}
-
-void print_object(const ShownObject& object, std::uint64_t bytes_max)
-{
-    const std::uint64_t elements = object.bytes.size() / object.element_bytes;
-    print("object {}  {}{}, {} bytes, {} reference{}, depth {}\n", object.place, printable(object.type),
-          elements > 1 ? text_of("[{}]", elements) : "", object.bytes.size(), object.references, object.references == 1 ? "" : "s",
-          object.depth);
-    for (const ShownPointer& pointer : object.pointers) {
-        print("  {:>6}  {} {}\n", pointer.offset, printable(pointer.field), text_of_pointer(pointer));
-    }
-    std::uint64_t left = bytes_max;
-    for (const ShownField& field : object.fields) {
-        if (left == 0) {
-            return;
-        }
-        print("  {:>6}  {} = {}\n", field.offset, printable(field.field), printable(field.value));
-        left -= std::min(left, field.bytes);
-    }
-    print_data(object, left);
-}
-
-void add_object(Json& json, const ShownObject& object, std::uint64_t bytes_max)
-{
-    json.begin_object()
-        .number("object", object.place)
-        .text("type", object.type)
-        .number("size_bytes", object.bytes.size())
-        .number("element_bytes", object.element_bytes)
-        .number("references", object.references)
-        .number("depth", object.depth)
-        .begin_array("pointers");
-    for (const ShownPointer& pointer : object.pointers) {
-        json.begin_object()
-            .text("field", pointer.field)
-            .number("offset", pointer.offset)
-            .boolean("weak", pointer.is_weak)
-            .text("target", text_of_target(pointer.target));
-        if (pointer.target == PointerTarget::object) {
-            json.number("object", pointer.object).number("inside", pointer.inside);
-        }
-        json.end_object();
-    }
-    json.end_array().begin_array("fields");
-    std::uint64_t left = bytes_max;
-    for (const ShownField& field : object.fields) {
-        if (left != 0) {
-            json.begin_object().text("field", field.field).number("offset", field.offset).text("value", field.value).end_object();
-        }
-        left -= std::min(left, field.bytes);
-    }
-    json.end_array().begin_array("data");
-    for (const auto& [begin, end] : data_of(object)) {
-        const std::uint64_t count = std::min(end - begin, left);
-        if (count != 0) {
-            json.begin_object().number("offset", begin).text("bytes", hexadecimal(object.bytes.subspan(begin, count), "")).end_object();
-        }
-        left -= count;
-    }
-    json.end_array().end_object();
-}
-
-void show(void* context, const ShownObject& object)
-{
-    Printing& printing = *static_cast<Printing*>(context);
-    if (printing.arguments.json) {
-        add_object(printing.json, object, printing.arguments.bytes);
-    } else {
-        print_object(object, printing.arguments.bytes);
-    }
-}
-
-int dump(const DumpArguments& arguments)
+int dump(const DumpArguments& arguments, bool quiet)
 {
     const auto opened = open_pool_to_read(arguments.path, true);
     if (!opened) {
         return report_failure(opened.error());
     }
-    if (opened->driver->show_objects == nullptr) {
-        return report_error(exit_codes::data_error,
-                            text_of("{}: the engine {} does not know the types of a program's objects: only pools of "
-                                    "engines that do can be dumped",
-                                    arguments.path, opened->driver->format.name));
-    }
-    Printing printing{arguments, {}};
-    if (arguments.json) {
-        printing.json.begin_object().text("pool", arguments.path).text("engine", opened->driver->format.name).begin_array("objects");
-    }
-    DamagedObjects damaged;
-    const ObjectRequest request{arguments.root, arguments.limit == 0 ? UINT64_MAX : arguments.limit, arguments.depth};
-    const auto figures = opened->driver->show_objects(opened->pool, request, damaged, &show, &printing);
-    if (!figures) {
-        return report_failure(figures.error());
-    }
-    if (arguments.json) {
-        printing.json.end_array().boolean("has_more", figures->has_more).begin_array("damaged");
-        for (const Failure& failure : damaged.kept) {
-            printing.json.element(failure.text());
-        }
-        printing.json.end_array();
-        answer(std::move(printing.json));
-    } else if (!figures->has_root) {
-        print("{}: the pool has no root\n", arguments.path);
-    } else if (figures->has_more) {
-        print("more objects can be reached: raise --limit or --depth\n");
-    }
-    if (damaged.damages() != 0) {
-        for (const Failure& failure : damaged.kept) {
-            if (&failure != &damaged.kept.front()) {
-                print_error("stillpoint: also: {}\n", printable(failure.text()));
-            }
-        }
-        return report_failure(damaged.kept.front());
-    }
-    return exit_codes::ok;
-}
-
-/// Takes a whole number into `value`.
-std::function<std::string(const std::string&)> whole_number(std::uint64_t& value)
-{
-    return [&value](const std::string& text) -> std::string {
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        return error == std::errc() && end == text.data() + text.size() ? "" : "\"" + text + "\" is not a whole number";
-    };
+    return opened->driver->show_objects != nullptr ? dump_objects(arguments, *opened) : dump_image(arguments, *opened, !quiet);
 }
 
 }  // namespace
 
 void add_dump(CLI::App& app, Invocation& invocation)
 {
-    CommandLine line(app, invocation, "dump", "Print the typed objects of a pool that no program has open.");
+    CommandLine line(app, invocation, "dump", "Print what lies in a pool that no program has open: handles, objects, fields.");
     const auto arguments = std::make_shared<DumpArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file.");
     line.json_flag(arguments->json, "Print one JSON object.");
-    line.option("--root", "OBJECT", whole_number(arguments->root), "Begin at this object, by its number, not at the pool's root.");
-    line.option("--limit", "NUMBER", whole_number(arguments->limit), "Print so many objects at most; 0: all. Default 1000.");
-    line.option("--depth", "NUMBER", whole_number(arguments->depth), "Follow so many pointers from the root at most. Default: all.");
-    line.option("--bytes", "NUMBER", whole_number(arguments->bytes), "Print so many bytes of each object's data at most. Default 64.");
+    add_type_options(line, arguments->program, arguments->types);
+    line.text_option("--root", "OBJECT", arguments->root,
+                     "Begin at this handle or durable global, or, where the pool knows types, at this object, by its number.");
+    line.option("--limit", "NUMBER", whole_number(arguments->limit),
+                "Print so many elements of an array at most, default 20; of objects, where the pool knows types: 1000. 0: all.");
+    line.option("--depth", "NUMBER", whole_number(arguments->depth),
+                "Follow so many pointers at most. Default 3; where the pool knows types: all.");
+    line.option("--bytes", "NUMBER", whole_number(arguments->bytes),
+                "Print so many bytes at most of an object without a type. Default 64.");
     line.footer(examples, exit_code_lines);
-    line.on_use([arguments] { return dump(*arguments); });
+    line.on_use([arguments, &invocation] { return dump(*arguments, invocation.quiet); });
 }
 
 }  // namespace stillpoint::tool

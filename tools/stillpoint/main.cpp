@@ -95,15 +95,38 @@ void CommandLine::number(const std::string& names, double& value, double minimum
     command_->add_option(names, value, sentence)->check(CLI::Range(minimum, maximum))->type_name(type);
 }
 
-void CommandLine::option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
-                         const std::string& sentence)
+CLI::Option* CommandLine::add_option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
+                                     const std::string& sentence)
 {
     const auto check = [take = std::move(take), names](const std::string& text) {
         if (const std::string error = take(text); !error.empty()) {
             throw CLI::ValidationError(names.substr(0, names.find(',')), error);
         }
     };
-    in_section(command_->add_option_function<std::string>(names, check, sentence)->type_name(type), section_);
+    CLI::Option* const option = command_->add_option_function<std::string>(names, check, sentence)->type_name(type);
+    in_section(option, section_);
+    return option;
+}
+
+void CommandLine::option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
+                         const std::string& sentence)
+{
+    add_option(names, type, std::move(take), sentence);
+}
+
+void CommandLine::repeated_option(const std::string& names, const std::string& type, std::function<std::string(const std::string&)> take,
+                                  const std::string& sentence)
+{
+    add_option(names, type, std::move(take), sentence)->trigger_on_parse();
+}
+
+void CommandLine::text_option(const std::string& names, const std::string& type, std::string& value, const std::string& sentence)
+{
+    const auto keep = [&value](const std::string& text) {
+        value = text;
+        return std::string();
+    };
+    add_option(names, type, keep, sentence);
 }
 
 void CommandLine::section(const std::string& heading) { section_ = heading; }

@@ -44,19 +44,15 @@ struct ImageVisit {
     std::vector<FactRow>& rows;
     Findings& findings;
     const std::function<void(const HandleFacts&)>& visit;
+    const ImageVisitor& visit_image;
     std::uint64_t handles = 0;
     std::string data_layout = {};
 };
 
-/// The layers above the engine, on the image it recovered.
-Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_bytes)
+Result<void> check_tables(ImageVisit& visit, std::byte* base, std::uint64_t image_bytes)
 {
-    auto& visit = *static_cast<ImageVisit*>(context);
     const std::uint64_t image_bytes_max = visit.facts.image_bytes_max;
     const layout::TableFormat format = visit.opened.driver->table_format;
-    if (auto header = check_image(base, format, image_bytes_max, visit.facts.base_address); !header) {
-        return found(&visit.findings, pass_on(header.error()));  // Where the tables lie is not known.
-    }
     if (const auto& kept = reinterpret_cast<const layout::ImageHeader*>(base)->data_layout; kept.name[0] != '\0') {
         visit.data_layout = text_of("{}:{}", kept.name, kept.number);
     }
@@ -104,6 +100,21 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
         }
     };
     return visit.opened.driver->facts->visit(visit.opened.pool, base, image_bytes, visit.findings, note, &visit.rows);
+}
+
+/// The layers above the engine, on the image it recovered.
+Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_bytes)
+{
+    auto& visit = *static_cast<ImageVisit*>(context);
+    const layout::TableFormat format = visit.opened.driver->table_format;
+    if (auto header = check_image(base, format, visit.facts.image_bytes_max, visit.facts.base_address); !header) {
+        return found(&visit.findings, pass_on(header.error()));  // Where the tables lie is not known.
+    }
+    auto sound = check_tables(visit, base, image_bytes);
+    if (sound && visit.visit_image) {
+        visit.visit_image({base, image_bytes, visit.rows});
+    }
+    return sound;
 }
 
 /// One line on the terminal, rewritten in place a few times a second.
@@ -168,12 +179,13 @@ Result<Verification> verify(const OpenedPool& opened, bool progress, const std::
     return verified;
 }
 
-Result<Verification> verify_all(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit)
+Result<Verification> verify_all(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit,
+                                const ImageVisitor& visit_image)
 {
     const ProgressLine line = progress_line(progress);
     Verification result;
     KeptFindings findings(result);
-    ImageVisit context{opened, opened.pool.facts(), result.facts, findings, visit};
+    ImageVisit context{opened, opened.pool.facts(), result.facts, findings, visit, visit_image};
     auto report = opened.driver->check(opened.pool, &findings, &check_layers, &context, line);
     erase(line);
     if (!report) {

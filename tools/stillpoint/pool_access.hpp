@@ -50,9 +50,18 @@ struct HandleFacts {
 /// `visit` (may be empty) sees each handle. Errors: pool_corrupt, the first finding; io.
 [[nodiscard]] Result<Verification> verify(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit);
 
+/// The recovered image, mapped at some address until the visit ends, with what the engine shows of it.
+struct RecoveredImage {
+    std::byte* base;
+    std::uint64_t bytes;
+    const std::vector<FactRow>& facts;
+};
+using ImageVisitor = std::function<void(const RecoveredImage&)>;
+
 /// Verifies as above, but continues after damage, which is a result. Errors: io; pool_corrupt where nothing can be read.
-[[nodiscard]] Result<Verification> verify_all(const OpenedPool& opened, bool progress,
-                                              const std::function<void(const HandleFacts&)>& visit);
+/// `visit_image` (may be empty) sees the image if its header is sound.
+[[nodiscard]] Result<Verification> verify_all(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit,
+                                              const ImageVisitor& visit_image = {});
 
 /// Prints a line of progress, a few times a second; nullptr unless standard error is a terminal and `wanted`.
 using ProgressLine = void (*)(std::uint64_t done, std::uint64_t total);

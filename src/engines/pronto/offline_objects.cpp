@@ -84,6 +84,7 @@ void tell_damage(const MovedImage& image, const ObjectRecord& record, std::strin
 
 constexpr FactColumn columns[] = {{"name", "name", FactKind::text, 24},
                                   {"type", "type", FactKind::text, 24},
+                                  {"address", "", FactKind::number, 0},
                                   {"size_bytes", "", FactKind::number, 0},
                                   {"snapshot_number", "", FactKind::number, 0},
                                   {"newest_number", "operations", FactKind::number, 12},
@@ -132,6 +133,7 @@ Result<void> visit_objects(const Pool& pool, const std::byte* base, std::uint64_
         const std::string_view time_text = count == 0 ? "none" : record->operation_ns == 0 ? "not known" : "";
         const std::array<Fact, std::size(columns)> row = {Fact{.text = entry.handle},
                                                           Fact{.text = record->type_name},
+                                                          Fact{entry.address + record->object_offset},
                                                           Fact{record->size_bytes},
                                                           Fact{record->committed},
                                                           Fact{newest},

@@ -1,0 +1,109 @@
+"""`stillpoint dump` on pools with handles: bytes without the program, fields with it, and every wrong word refused."""
+
+import json
+import shutil
+import subprocess
+import unittest
+
+from command_line import BUILD, SMALL, CommandLineTest
+from support import json_schema
+
+INSIDE = BUILD / "bin/cli_inside"
+
+
+class Inside(CommandLineTest):
+    def make(self, *arguments, program=INSIDE, engine="pmthreads"):
+        done = self.stillpoint("run", "--quiet", "--engine", engine, "--pool", self.pool, *SMALL, "--", program, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.pool
+
+    def dumped(self, *options, exit_code=0):
+        done = self.assert_untouched_by(self.pool, lambda: self.stillpoint("dump", "--json", *options, self.pool))
+        self.assertEqual(done.returncode, exit_code, done.stderr)
+        found = json.loads(done.stdout)
+        json_schema.validate(found, "dump")
+        return {root["name"]: root for root in found["roots"]}
+
+    def fields(self, value):
+        return {field["name"]: field for field in value["fields"]}
+
+    def test_without_a_program_bytes_are_shown(self):
+        self.make()
+        roots = self.dumped()
+        self.assertEqual({name: root["size_bytes"] for name, root in roots.items()},
+                         {"bank": 88, "items": 400, "hidden": 8, "rates": 24, "starts": 4})
+        self.assertEqual(roots["starts"]["bytes"], "02000000")
+        self.assertEqual((roots["rates"]["type"], roots["rates"]["type_from"]), ("double[3]", "pool"))
+        text = self.stillpoint("dump", "--bytes", "64", self.pool).stdout
+        self.assertRegex(text, r'handle "bank"  88 bytes at 0x48[0-9a-f]+, in a block of 96\n')
+        self.assertRegex(text, r"\|  \+40 -> 0x48[0-9a-f]+, a block of 96\n")
+
+    def test_fields_have_the_values_that_the_program_has_stored(self):
+        self.make()
+        roots = self.dumped("--program", INSIDE)
+        bank = self.fields(roots["bank"]["value"])
+        self.assertEqual((bank["count"]["value"], bank["lock"]["value"]), ("2", "lock"))
+        self.assertEqual([row["value"] for row in bank["matrix"]["elements"][1]["elements"]], ["0", "0", "42"])
+        account = self.fields(bank["first"]["object"])
+        shown = {name: field.get("value") for name, field in account.items()}
+        self.assertEqual({name: shown[name] for name in ("owner", "balance", "rate", "state", "small", "negative", "is_new", "key")},
+                         {"owner": '"owner \\"0\\""', "balance": "0", "rate": "0.1", "state": "open | frozen", "small": "5",
+                          "negative": "-3", "is_new": "true", "key": None})
+        self.assertEqual([byte["value"] for byte in account["key"]["elements"]][0], "254 '\\xfe'")
+        self.assertEqual([field["value"] for field in account[""]["fields"]], ["1065353216", "1"])
+        self.assertEqual(self.fields(account["pair"]["elements"][1])["right"]["value"], "-2")
+        self.assertIn('"hello\\n"', account["label"]["value"])
+        targets = {name: account[name]["target"] for name in ("outside", "label", "too_small", "freed")}
+        self.assertEqual(targets, {"outside": "outside", "label": "shown", "too_small": "block too small", "freed": "no live block"})
+        second = self.fields(account["next"]["object"])
+        self.assertEqual((second["next"]["target"], second["next"]["note"]), ("cycle", "bank.first"))
+        self.assertEqual((bank["again"]["target"], bank["again"]["note"]), ("shown elsewhere", "bank.first"))
+        self.assertEqual([root["value"].get("value") for name, root in roots.items() if name == "starts"], ["2"])
+        self.assertEqual([one["value"] for one in roots["rates"]["value"]["elements"]], ["1.5", "2.5", "0"])
+        self.assertEqual(self.fields(roots["hidden"]["value"])["number"]["value"], "7")
+
+    def test_each_engine_with_an_image(self):
+        for engine in ("spht", "nvthreads", "pronto", "respct"):
+            with self.subTest(engine=engine):
+                self.pool.unlink(missing_ok=True)
+                done = self.stillpoint("run", "--quiet", "--engine", engine, "--pool", self.pool, *SMALL, "--", INSIDE)
+                if done.returncode == 0:
+                    self.assertEqual(self.dumped("--program", INSIDE)["bank"]["type_from"], "name of the handle")
+
+    def test_types_and_limits(self):
+        self.make()
+        items = self.dumped("--program", INSIDE, "--type", "items=struct item", "--limit", "3", "--root", "items")["items"]
+        self.assertEqual((items["type"], items["type_from"]), ("struct item[50]", "--type"))
+        self.assertEqual((len(items["value"]["elements"]), items["value"]["left_out"]), (3, 47))
+        two = self.dumped("--program", INSIDE, "--type", "items=long", "--type", "bank=struct account")
+        self.assertEqual(two["items"]["value"]["elements"][2]["value"], "2")
+        self.assertEqual(two["bank"]["note"], "the type has 96 bytes, the object 88")
+        bank = self.fields(self.dumped("--program", INSIDE, "--depth", "0")["bank"]["value"])
+        self.assertEqual(bank["first"]["target"], "not followed")
+
+    def test_wrong_words_are_refused(self):
+        self.make()
+        for exit_code, message, words in ((64, "has no type of that name; there are: .*account",
+                                           ("--program", INSIDE, "--type", "bank=accoun")),
+                                          (64, "no handle of that name", ("--program", INSIDE, "--type", "none=int")),
+                                          (64, "of the form HANDLE=TYPE", ("--type", "bank")),
+                                          (64, "--type needs --program", ("--type", "bank=int")),
+                                          (64, "no handle and no durable global", ("--root", "none")),
+                                          (66, "No such file", ("--program", "none")),
+                                          (65, "cannot be read as a program", ("--program", __file__))):
+            with self.subTest(words=words):
+                self.assert_refused(self.stillpoint("dump", *words, self.pool), exit_code, message)
+
+    def test_separate_debug_information_is_found_and_a_stripped_program_is_told(self):
+        program = self.folder / "inside"
+        shutil.copy(INSIDE, program)
+        self.make(program=program)
+        subprocess.run(["objcopy", "--only-keep-debug", program, self.folder / "types"], check=True)
+        subprocess.run(["strip", "-g", program], check=True)
+        self.assert_refused(self.stillpoint("dump", "--program", program, self.pool), 66, "no debug information.*compile it with -g")
+        subprocess.run(["objcopy", "--add-gnu-debuglink=types", program], cwd=self.folder, check=True)
+        self.assertEqual(self.fields(self.dumped("--program", program)["bank"]["value"])["count"]["value"], "2")
+
+
+if __name__ == "__main__":
+    unittest.main()
