@@ -104,6 +104,52 @@ class Inside(CommandLineTest):
         subprocess.run(["objcopy", "--add-gnu-debuglink=types", program], cwd=self.folder, check=True)
         self.assertEqual(self.fields(self.dumped("--program", program)["bank"]["value"])["count"]["value"], "2")
 
+    def diff(self, *options, exit_code=1, before="before.pool"):
+        done = self.stillpoint("diff", "--json", *options, before, self.pool)
+        self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
+        found = json.loads(done.stdout)
+        json_schema.validate(found, "diff")
+        return found
+
+    def make_two(self):
+        self.make()
+        shutil.copy(self.pool, self.folder / "before.pool")
+        self.make()
+
+    def test_a_pool_and_its_copy_are_the_same(self):
+        self.make_two()
+        found = self.diff(exit_code=0, before=self.pool)
+        self.assertEqual((found["same"], found["roots"], found["blocks"]), (True, [], []))
+        self.assertEqual(self.stillpoint("diff", self.pool, self.pool).stdout, "")
+
+    def test_a_difference_is_told_by_bytes_and_by_fields(self):
+        self.make_two()
+        plain = {root["name"]: root for root in self.diff()["roots"]}
+        self.assertEqual(set(plain), {"bank", "items", "starts"})
+        self.assertEqual((plain["starts"]["changed_bytes"], plain["starts"]["ranges"]), (1, [{"offset": 0, "size_bytes": 1}]))
+        found = self.diff("--program", INSIDE, "--type", "items=struct item")
+        typed = {root["name"]: root for root in found["roots"]}
+        self.assertEqual([(field["field"], field["offset"]) for field in typed["bank"]["fields"]],
+                         [("first", 40), ("again", 48), ("count", 56)])
+        self.assertEqual([(field["before"], field["after"]) for field in typed["bank"]["fields"]][2], ("2", "4"))
+        self.assertEqual(typed["items"]["fields"][0], {"field": "[1].number", "type": "long int", "offset": 8, "before": "1", "after": "2"})
+        self.assertEqual((found["blocks_added"], found["blocks_removed"], found["blocks_changed"]), (6, 0, 0))
+        self.assertIn("bank.first.next", [block.get("name") for block in found["blocks"]])
+
+    def test_what_is_gone_is_told_and_so_is_a_changed_block(self):
+        self.make_two()
+        shutil.copy(self.pool, self.folder / "before.pool")
+        self.make("delete")
+        found = self.diff("--program", INSIDE, "--type", "items=struct item")
+        self.assertEqual([root["name"] for root in found["roots"] if root["change"] == "removed"], ["items"])
+        [block] = found["blocks"]
+        self.assertEqual((block["change"], block["name"]), ("changed", "bank.first"))
+        self.assertEqual([(field["field"], field["before"], field["after"]) for field in block["fields"]], [("balance", "-200", "1")])
+        back = self.stillpoint("diff", "--limit", "0", self.pool, "before.pool")
+        self.assertEqual(back.returncode, 1)
+        self.assertRegex(back.stdout, r"(?m)^\+ handle items  400 bytes at 0x48")
+        self.assertRegex(back.stdout, r"handles and globals: 2 differ; other blocks: 0 added, 0 removed, 1 changed")
+
 
 if __name__ == "__main__":
     unittest.main()

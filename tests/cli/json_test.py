@@ -10,7 +10,7 @@ import unittest
 from command_line import BUILD, COUNTER, ROOT, SMALL, TOOL, CommandLineTest
 from support import json_schema
 
-ON_POOLS = ("info", "check", "dump", "compact", "convert", "copy", "restore", "stats")
+ON_POOLS = ("info", "check", "dump", "diff", "compact", "convert", "copy", "restore", "stats")
 COMMANDS = (*ON_POOLS, "doctor", "crashtest", "lint")
 OBJECTS = BUILD / "bin/cli_objects"
 INSIDE = BUILD / "bin/cli_inside"
@@ -46,7 +46,7 @@ class Answers(CommandLineTest):
 
     def rest_of(self, command):
         new = ["new.pool"]
-        rest = {"compact": new, "convert": [*new, "--types", OBJECTS], "copy": new, "restore": new}
+        rest = {"diff": [self.pool], "compact": new, "convert": [*new, "--types", OBJECTS], "copy": new, "restore": new}
         return rest.get(command, [])
 
     def test_results(self):
@@ -56,6 +56,8 @@ class Answers(CommandLineTest):
         self.assertEqual(self.answer("check", pool)["result"], "sound")
         self.assertTrue(self.answer("dump", typed)["objects"])
         self.assertEqual(len(self.answer("dump", "--program", INSIDE, pool)["roots"]), self.answer("check", pool)["handles"])
+        shutil.copy(pool, self.folder / "old.pool")
+        self.assertTrue(self.answer("diff", "old.pool", pool)["same"])
         self.answer("compact", typed, "small.pool")
         self.answer("convert", typed, "other.pool", "--types", OBJECTS)
         self.answer("convert", typed, "third.pool", "--types", OBJECTS, "--dry-run")

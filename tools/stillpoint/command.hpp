@@ -72,6 +72,7 @@ void add_run(CLI::App& app, Invocation& invocation);
 void add_info(CLI::App& app, Invocation& invocation);
 void add_check(CLI::App& app, Invocation& invocation);
 void add_dump(CLI::App& app, Invocation& invocation);
+void add_diff(CLI::App& app, Invocation& invocation);
 void add_copy(CLI::App& app, Invocation& invocation);
 void add_restore(CLI::App& app, Invocation& invocation);
 void add_compact(CLI::App& app, Invocation& invocation);

@@ -258,6 +258,7 @@ int use(int argc, char** argv)
     add_info(app, invocation);
     add_check(app, invocation);
     add_dump(app, invocation);
+    add_diff(app, invocation);
     add_copy(app, invocation);
     add_restore(app, invocation);
     add_compact(app, invocation);
