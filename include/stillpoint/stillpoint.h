@@ -109,6 +109,22 @@ void* sp_root_find(const char* handle, size_t* size_bytes);
 /* Frees the named object and forgets its name. Errors: SP_E_HANDLE_MISSING, SP_E_INVALID_ARGUMENT. */
 int sp_root_delete(const char* handle);
 
+/* sp_root of a type: `struct shop* s = SP_ROOT(struct shop, "shop");`. GNU C, inside functions. The handle is a string literal of at
+ * most 79 bytes. It leaves a record in the program, by which `stillpoint run` and `stillpoint dump` know the object's type:
+ * where the program has debug information (-g) its fields are compared at each start with those that the pool has, and a
+ * difference is refused with the field's name (SP_E_LAYOUT; docs/guide/layouts.md). */
+#define SP_ROOT(type, handle)                                                                                                              \
+    __extension__({                                                                                                                        \
+        static const struct sp_root_record sp_root_record_                                                                                 \
+            __attribute__((section("sp_root_types"), used SP_PERSISTENT_RETAINED_)) = {handle, #type, sizeof(type)};                       \
+        (type*)sp_root(handle, sizeof(type));                                                                                              \
+    })
+struct sp_root_record {
+    char handle[80];
+    char type[168];
+    uint64_t size_bytes;
+};
+
 /* A durable global variable: `SP_PERSISTENT int counter;` or `SP_PERSISTENT struct t table =
  * { 1 };` in the program or a shared library it links. It keeps its address and its
  * initial value until the first checkpoint that finds it changed; after a restart it has the

@@ -50,6 +50,15 @@ public:
     /// The definition of a type; nullptr: none. The name is compared without spaces.
     [[nodiscard]] Dwarf_Die* type_named(std::string_view name);
     [[nodiscard]] const std::vector<Variable>* variables_named(std::string_view name) const;
+    template <class Visit>
+    void for_each_variable(Visit&& visit) const
+    {
+        for (const auto& [name, variables] : variables_) {
+            for (const Variable& variable : variables) {
+                visit(name, variable);
+            }
+        }
+    }
     /// With its namespaces; empty: not in the index.
     [[nodiscard]] std::string_view qualified_name(const Dwarf_Die& die) const;
     [[nodiscard]] std::vector<std::string> names_with(std::string_view part) const;

@@ -80,6 +80,19 @@ std::uint64_t offset_of(Dwarf_Die& die)
     return not_said;
 }
 
+/// Where a variable lies in the file; nullopt: nowhere, or not at one place.
+std::optional<std::uint64_t> address_of(Dwarf_Die& die)
+{
+    Dwarf_Attribute place;
+    Dwarf_Op* operations = nullptr;
+    std::size_t count = 0;
+    if (dwarf_attr(&die, DW_AT_location, &place) == nullptr || dwarf_getlocation(&place, &operations, &count) != 0 || count != 1 ||
+        operations[0].atom != DW_OP_addr) {
+        return std::nullopt;
+    }
+    return operations[0].number;
+}
+
 }  // namespace
 
 struct ProgramTypes::Reader {
@@ -423,14 +436,21 @@ std::optional<ProgramVariable> ProgramTypes::find_variable(std::string_view name
     }
     const DwarfIndex::Variable& variable = chosen == found->end() ? found->front() : *chosen;
     Dwarf_Die die = variable.die;
-    Dwarf_Attribute place;
-    Dwarf_Op* operations = nullptr;
-    std::size_t count = 0;
-    if (dwarf_attr(&die, DW_AT_location, &place) == nullptr || dwarf_getlocation(&place, &operations, &count) != 0 || count != 1 ||
-        operations[0].atom != DW_OP_addr) {
-        return std::nullopt;
-    }
-    return ProgramVariable{reader_->id_of_target(die), reader_->name_of_target(die, 0), operations[0].number, variable.file};
+    const auto address = address_of(die);
+    return address ? std::optional(ProgramVariable{reader_->id_of_target(die), reader_->name_of_target(die, 0), *address, variable.file})
+                   : std::nullopt;
+}
+
+std::vector<std::pair<std::string, ProgramVariable>> ProgramTypes::variables_between(std::uint64_t begin, std::uint64_t end)
+{
+    std::vector<std::pair<std::string, ProgramVariable>> found;
+    reader_->index->for_each_variable([&](const std::string& name, const DwarfIndex::Variable& variable) {
+        Dwarf_Die die = variable.die;
+        if (const auto address = address_of(die); address && *address >= begin && *address < end) {
+            found.emplace_back(name, ProgramVariable{reader_->id_of_target(die), reader_->name_of_target(die, 0), *address, variable.file});
+        }
+    });
+    return found;
 }
 
 const ProgramType& ProgramTypes::type(TypeId id)

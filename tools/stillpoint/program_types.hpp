@@ -81,6 +81,8 @@ public:
     [[nodiscard]] std::vector<std::string> similar_types(std::string_view name) const;
     /// `file` decides between several of one name; empty: any.
     [[nodiscard]] std::optional<ProgramVariable> find_variable(std::string_view name, std::string_view file);
+    /// Variables that lie at addresses of the file from `begin` to before `end`, with their names.
+    [[nodiscard]] std::vector<std::pair<std::string, ProgramVariable>> variables_between(std::uint64_t begin, std::uint64_t end);
     /// Valid until the next call.
     [[nodiscard]] const ProgramType& type(TypeId id);
     [[nodiscard]] TypeId array_of(TypeId element, std::uint64_t count);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "type_descriptions.hpp"
+
 namespace stillpoint::tool {
 
 namespace {
@@ -27,8 +29,15 @@ std::string name_in_pool(const PoolImage& image, const LiveBlock& block, const N
     return object != nullptr ? object->class_name : image.layout_name(block);
 }
 
-void find_type_of_handle(TypedRoot& root, ProgramTypes& program)
+void find_type_of_handle(TypedRoot& root, ProgramTypes& program, const HandleTypes& stated)
 {
+    if (const auto here = stated.find(root.name); here != stated.end()) {
+        if (const auto found = program.find_type(here->second)) {
+            root.type = type_that_fills(program, *found, root.size_bytes);
+            root.source = "SP_ROOT";
+            return;
+        }
+    }
     for (const std::string& name : {root.type_name, "stillpoint::" + root.type_name}) {
         const auto found = root.type_name.empty() ? std::nullopt : program.find_type(name);
         if (found) {
@@ -58,7 +67,7 @@ tl::expected<TypeId, ProgramError> wanted_type(ProgramTypes& program, const std:
 }
 
 tl::expected<TypedRoot, ProgramError> root_of_handle(const PoolImage& image, const HandleFacts& handle, ProgramTypes* program,
-                                                     const HandleTypes& types)
+                                                     const HandleTypes& types, const HandleTypes& stated)
 {
     TypedRoot root{RootKind::handle, handle.handle, handle.address, handle.size_bytes, image.block_of(handle.address), {}, {}, {}, {}};
     if (!root.block || root.block.address != root.address || root.block.bytes < root.size_bytes) {
@@ -85,7 +94,7 @@ tl::expected<TypedRoot, ProgramError> root_of_handle(const PoolImage& image, con
         root.type = type_that_fills(*program, *type, root.size_bytes);
         root.source = "--type";
     } else {
-        find_type_of_handle(root, *program);
+        find_type_of_handle(root, *program, stated);
     }
     if (root.type) {
         root.type_name = program->type(*root.type).name;
@@ -138,9 +147,10 @@ tl::expected<std::vector<TypedRoot>, ProgramError> typed_roots(const PoolImage& 
                 {exit_codes::usage, text_of("--type {}={}: the pool has no handle of that name", handle, type)});
         }
     }
+    const HandleTypes stated = program == nullptr ? HandleTypes() : stated_root_types(program->path());
     std::vector<TypedRoot> roots;
     for (const HandleFacts& handle : image.handles()) {
-        auto root = root_of_handle(image, handle, program, types);
+        auto root = root_of_handle(image, handle, program, types, stated);
         if (!root) {
             return tl::unexpected<ProgramError>(root.error());
         }
