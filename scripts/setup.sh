@@ -20,10 +20,10 @@ guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
 # Chromium opens it in a test. Foreign programs that are tested with Stillpoint: what fetches and builds the sources of Kyoto Cabinet and
 # rrdcached, and Tokyo Cabinet with its own test programs; and valgrind. The checks of packages and of the binary interface; a second
-# shell, which reads its completion. A compiler and an emulator for AArch64, for the arch layer there.
+# shell, which reads its completion; gdb, which looks into pools. A compiler and an emulator for AArch64, for the arch layer there.
 test_packages="clang-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
 python3-matplotlib chromium-headless-shell
-lintian abigail-tools zsh
+lintian abigail-tools zsh gdb
 dpkg-dev zlib1g-dev libglib2.0-dev tokyocabinet-bin libtokyocabinet-dev valgrind g++-aarch64-linux-gnu qemu-user
 $guest_packages $memcached_packages $site_packages"
 # The programs of tests/foreign. Servers are not here: tests/foreign/unpack.py takes them out of their packages, since

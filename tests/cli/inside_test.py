@@ -104,6 +104,26 @@ class Inside(CommandLineTest):
         subprocess.run(["objcopy", "--add-gnu-debuglink=types", program], cwd=self.folder, check=True)
         self.assertEqual(self.fields(self.dumped("--program", program)["bank"]["value"])["count"]["value"], "2")
 
+    def test_containers_are_shown_by_their_elements(self):
+        self.make(program=BUILD / "bin/cli_containers", engine="pronto")
+        roots = self.dumped("--program", BUILD / "bin/cli_containers")
+        numbers = self.fields(roots["numbers"]["value"])["values_"]
+        self.assertEqual([one["value"] for one in numbers["elements"]], ["0", "1", "4", "9", "16"])
+        for name, entries in (("visits", {"Anna": "3", "a name that has no room in a short string": "4"}), ("words", {"one": "1"})):
+            pairs = [self.fields(one) for one in self.fields(roots[name]["value"])["values_"]["elements"]]
+            self.assertEqual({json.loads(pair["first"]["value"]): pair["second"]["value"] for pair in pairs}, entries)
+        [pair] = [self.fields(one) for one in roots["texts"]["value"]["elements"]]
+        self.assertEqual((pair["first"]["value"], pair["second"]["value"]), ('"key"', '"value"'))
+        self.assertEqual(self.dumped("--program", BUILD / "bin/cli_containers", "--limit", "1")["visits"]["type_from"], "pool")
+
+    def test_logged_variables_are_shown_by_their_values(self):
+        self.make(program=BUILD / "bin/cli_logged", engine="respct")
+        roots = self.dumped("--program", BUILD / "bin/cli_logged")
+        self.assertEqual((roots["list"]["type"], roots["list"]["type_from"]), ("List", "pool"))
+        first = self.fields(roots["list"]["value"])["first"]
+        node = self.fields(first["object"])
+        self.assertEqual((first["type"], node["count"]["value"], node["key"]["value"]), ("logged<Node *>", "20", "2"))
+
     def diff(self, *options, exit_code=1, before="before.pool"):
         done = self.stillpoint("diff", "--json", *options, before, self.pool)
         self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)

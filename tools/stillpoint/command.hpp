@@ -21,7 +21,7 @@ namespace stillpoint::tool {
 /// Settings of every subcommand, once the command line is parsed.
 struct Invocation {
     bool quiet = false;
-    /// The words after "--" of `run`, `crashtest` or `lint`.
+    /// The words after "--" of `run`, `crashtest`, `lint` or `debug`.
     std::vector<std::string> command;
     /// Set by the subcommand that was named; main() calls it.
     std::function<int()> action;
@@ -73,6 +73,7 @@ void add_info(CLI::App& app, Invocation& invocation);
 void add_check(CLI::App& app, Invocation& invocation);
 void add_dump(CLI::App& app, Invocation& invocation);
 void add_diff(CLI::App& app, Invocation& invocation);
+void add_debug(CLI::App& app, Invocation& invocation);
 void add_copy(CLI::App& app, Invocation& invocation);
 void add_restore(CLI::App& app, Invocation& invocation);
 void add_compact(CLI::App& app, Invocation& invocation);

@@ -216,6 +216,21 @@ Dwarf_Die* DwarfIndex::type_named(std::string_view name)
     return found == types_.end() || found->second.is_declaration ? nullptr : &found->second.die;
 }
 
+Dwarf_Die* DwarfIndex::instance_named(std::string_view beginning)
+{
+    const std::string key = without_spaces(beginning);
+    Dwarf_Die* found = nullptr;
+    for (auto& [name, type] : types_) {
+        const bool fits = !type.is_declaration && name.size() > key.size() && name.starts_with(key) && name.ends_with('>') &&
+                          (name[key.size()] == ',' || name.find_first_not_of('>', key.size()) == std::string::npos);
+        if (fits && found != nullptr) {
+            return nullptr;
+        }
+        found = fits ? &type.die : found;
+    }
+    return found;
+}
+
 const std::vector<DwarfIndex::Variable>* DwarfIndex::variables_named(std::string_view name) const
 {
     const auto found = variables_.find(std::string(name));

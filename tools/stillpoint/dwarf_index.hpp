@@ -49,6 +49,8 @@ public:
 
     /// The definition of a type; nullptr: none. The name is compared without spaces.
     [[nodiscard]] Dwarf_Die* type_named(std::string_view name);
+    /// The type whose name begins so and goes on with "," or ">"; nullptr: none, or several.
+    [[nodiscard]] Dwarf_Die* instance_named(std::string_view beginning);
     [[nodiscard]] const std::vector<Variable>* variables_named(std::string_view name) const;
     template <class Visit>
     void for_each_variable(Visit&& visit) const

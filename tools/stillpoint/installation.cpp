@@ -100,6 +100,8 @@ std::string layers_folder() { return resolved(text_of("{}/{}/stillpoint/layers",
 
 std::string bench_folder() { return resolved(text_of("{}/{}/stillpoint/bench", own_folder(), STILLPOINT_DATA_FROM_BIN)); }
 
+std::string gdb_script() { return resolved(text_of("{}/{}/stillpoint/gdb/stillpoint-gdb.py", own_folder(), STILLPOINT_DATA_FROM_BIN)); }
+
 std::string bench_workers_folder()
 {
     for (const std::string& folder : {own_folder(), text_of("{}/{}/stillpoint", own_folder(), STILLPOINT_LIBRARY_FROM_BIN)}) {

@@ -28,6 +28,9 @@ inline constexpr std::string_view heap_library_name = "libstillpoint-heap.so.1";
 [[nodiscard]] std::string bench_folder();
 [[nodiscard]] std::string bench_workers_folder();
 
+/// The script that teaches gdb to read pools; empty if it is not there.
+[[nodiscard]] std::string gdb_script();
+
 /// The compiler plugin, which works with one major version of LLVM only.
 struct Plugin {
     int llvm_major = 0;

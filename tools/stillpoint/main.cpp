@@ -177,7 +177,7 @@ constexpr std::string_view exit_code_lines =
     "  73 no space; 74 input/output error; 75 pool in use; 77 no permission\n"
     "  `run` ends with the program's own code, 126 if it cannot be run durably, 127 if it is not found.\n";
 
-/// Takes the program's command line, after the "--" of `run`, `crashtest` and `lint`, out of ours: CLI11 would look for positional
+/// Takes the program's command line, after the "--" of `run`, `crashtest`, `lint` and `debug`, out of ours: CLI11 would look for positional
 /// arguments there. Returns how many arguments are left.
 int split_command(int argc, char** argv, Invocation& invocation)
 {
@@ -188,7 +188,7 @@ int split_command(int argc, char** argv, Invocation& invocation)
             invocation.command.assign(argv + index + 1, argv + argc);
             return index;
         }
-        takes_a_command = takes_a_command || word == "run" || word == "crashtest" || word == "lint";
+        takes_a_command = takes_a_command || word == "run" || word == "crashtest" || word == "lint" || word == "debug";
         if (!takes_a_command && !word.starts_with("-")) {
             break;  // another subcommand
         }
@@ -259,6 +259,7 @@ int use(int argc, char** argv)
     add_check(app, invocation);
     add_dump(app, invocation);
     add_diff(app, invocation);
+    add_debug(app, invocation);
     add_copy(app, invocation);
     add_restore(app, invocation);
     add_compact(app, invocation);

@@ -41,11 +41,11 @@ struct PoolDifference {
     HeapFigures before;
     HeapFigures after;
     std::vector<ObjectChange> roots;
-    std::vector<ObjectChange> blocks;  ///< those that are no root's; the first so many
+    std::vector<ObjectChange> blocks;  ///< without those of roots; the first so many
     std::uint64_t blocks_added = 0;
     std::uint64_t blocks_removed = 0;
     std::uint64_t blocks_changed = 0;
-    bool other_addresses = false;  ///< the pools have other base addresses: pointers differ for that alone
+    bool other_addresses = false;  ///< of the pools: pointers differ for that alone
 
     [[nodiscard]] bool is_same() const noexcept { return roots.empty() && blocks_added == 0 && blocks_removed == 0 && blocks_changed == 0; }
 };

@@ -1,7 +1,10 @@
 #include "pool_image.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <cxxabi.h>
+#include <memory>
 
 #include "heap/layout_table.hpp"
 #include "heap/span_table_view.hpp"
@@ -148,7 +151,13 @@ std::string PoolImage::layout_name(const LiveBlock& block) const
         return {};
     }
     const auto& name = table.layouts().records[block.layout - 1].type_name;
-    return {name, strnlen(name, sizeof name)};
+    const std::string kept(name, strnlen(name, sizeof name));
+    // As std::type_info has it, where the layout was found from a C++ type.
+    int status = 0;
+    const bool may_be_mangled = !kept.empty() && (kept[0] == 'N' || (kept[0] >= '0' && kept[0] <= '9'));
+    const std::unique_ptr<char, decltype(&std::free)> plain(
+        may_be_mangled ? abi::__cxa_demangle(kept.c_str(), nullptr, nullptr, &status) : nullptr, &std::free);
+    return plain ? plain.get() : kept;
 }
 
 Result<Verification> visit_pool_image(const OpenedPool& opened, bool progress, const std::function<void(const PoolImage&)>& visit)

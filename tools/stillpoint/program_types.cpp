@@ -420,6 +420,12 @@ std::optional<TypeId> ProgramTypes::find_type(std::string_view name)
     return found == nullptr ? std::nullopt : std::optional(reader_->id_of(*found));
 }
 
+std::optional<TypeId> ProgramTypes::find_instance(std::string_view beginning)
+{
+    Dwarf_Die* const found = reader_->index->instance_named(beginning);
+    return found == nullptr ? std::nullopt : std::optional(reader_->id_of(*found));
+}
+
 std::vector<std::string> ProgramTypes::similar_types(std::string_view name) const { return reader_->index->names_with(name); }
 
 std::optional<ProgramVariable> ProgramTypes::find_variable(std::string_view name, std::string_view file)

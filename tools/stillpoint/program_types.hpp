@@ -77,6 +77,8 @@ public:
 
     /// By the name in the source, with its namespaces: "struct node", "long", "bank::account", "node*", "int[8]".
     [[nodiscard]] std::optional<TypeId> find_type(std::string_view name);
+    /// A type made from a template, by the beginning of its name: the arguments that follow are the default ones.
+    [[nodiscard]] std::optional<TypeId> find_instance(std::string_view beginning);
     /// Types whose names have that one in them, for messages.
     [[nodiscard]] std::vector<std::string> similar_types(std::string_view name) const;
     /// `file` decides between several of one name; empty: any.

@@ -29,6 +29,37 @@ std::string name_in_pool(const PoolImage& image, const LiveBlock& block, const N
     return object != nullptr ? object->class_name : image.layout_name(block);
 }
 
+/// The class that the pool calls `name`, in the words of a compiler: "durable::map<string,i32>" has other arguments there.
+std::optional<TypeId> instance_of(ProgramTypes& program, const std::string& name)
+{
+    constexpr std::pair<std::string_view, std::string_view> words[] = {
+        {"string", "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>"},
+        {"i8", "signed char"},
+        {"u8", "unsigned char"},
+        {"i16", "short int"},
+        {"u16", "short unsigned int"},
+        {"i32", "int"},
+        {"u32", "unsigned int"},
+        {"i64", "long int"},
+        {"u64", "long unsigned int"},
+        {"f32", "float"},
+        {"f64", "double"}};
+    if (!name.ends_with('>')) {
+        return std::nullopt;
+    }
+    std::string text = "stillpoint::";
+    for (std::size_t at = 0; at < name.size();) {
+        const std::size_t end = std::min(name.find_first_of("<>,: ", at), name.size());
+        const std::string_view one = std::string_view(name).substr(at, end - at);
+        const auto* const word = std::ranges::find(words, one, [](const auto& pair) { return pair.first; });
+        text += word == std::end(words) ? one : word->second;
+        text += name.substr(end, 1);
+        at = end + 1;
+    }
+    text.pop_back();
+    return program.find_instance(text);
+}
+
 void find_type_of_handle(TypedRoot& root, ProgramTypes& program, const HandleTypes& stated)
 {
     if (const auto here = stated.find(root.name); here != stated.end()) {
@@ -45,6 +76,11 @@ void find_type_of_handle(TypedRoot& root, ProgramTypes& program, const HandleTyp
             root.source = "pool";
             return;
         }
+    }
+    if (const auto found = instance_of(program, root.type_name)) {
+        root.type = type_that_fills(program, *found, root.size_bytes);
+        root.source = "pool";
+        return;
     }
     const auto same_name = program.find_type(root.name);
     if (same_name && program.type(*same_name).size == root.size_bytes) {

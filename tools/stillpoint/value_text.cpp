@@ -25,6 +25,20 @@ std::string remark_on(const ValueNode& value)
     }
 }
 
+/// Long names without the arguments of their templates.
+std::string short_type(const std::string& type)
+{
+    constexpr std::size_t name_bytes_max = 60;
+    const std::size_t open = type.find('<');
+    const std::size_t close = type.rfind('>');
+    if (type.size() <= name_bytes_max || open == std::string::npos || close == std::string::npos || close < open) {
+        return printable(type);
+    }
+    return printable(type.substr(0, open) + "<...>" + type.substr(close + 1));
+}
+
+bool is_empty(const ValueNode& value) { return value.is_array && value.members.empty() && value.left_out == 0 && value.note.empty(); }
+
 void print_node(const ValueNode& value, std::size_t indent);
 
 bool is_plain(const ValueNode& value)
@@ -51,13 +65,26 @@ bool print_in_rows(const ValueNode& value, std::size_t indent)
     return true;
 }
 
+/// An entry of a map in one line; false: it is something else.
+bool print_entry(const ValueNode& value, std::size_t indent)
+{
+    const auto& parts = value.members;
+    if (parts.size() != 2 || parts[0].name != "first" || parts[1].name != "second" || !is_plain(parts[0]) || !is_plain(parts[1])) {
+        return false;
+    }
+    print("{:{}}[{}] = {}\n", "", indent, printable(parts[0].text), printable(parts[1].text));
+    return true;
+}
+
 void print_members(const ValueNode& value, std::size_t indent)
 {
     if (!value.members.empty() && print_in_rows(value, indent)) {
         return;
     }
     for (const ValueNode& member : value.members) {
-        print_node(member, indent);
+        if (!value.is_array || !print_entry(member, indent)) {
+            print_node(member, indent);
+        }
     }
     if (value.left_out != 0) {
         print("{:{}}... {} more\n", "", indent, value.left_out);
@@ -67,8 +94,8 @@ void print_members(const ValueNode& value, std::size_t indent)
 void print_node(const ValueNode& value, std::size_t indent)
 {
     const std::string name = value.name.empty() ? "(anonymous)" : printable(value.name);
-    print("{:{}}{}: {}{}{}{}\n", "", indent, name, printable(value.type), value.text.empty() ? "" : " = ", printable(value.text),
-          remark_on(value));
+    print("{:{}}{}: {}{}{}{}\n", "", indent, name, short_type(value.type), value.text.empty() && !is_empty(value) ? "" : " = ",
+          is_empty(value) ? "empty" : printable(value.text), remark_on(value));
     print_members(value, indent + 2);
     for (const ValueNode& pointee : value.pointee) {
         if (pointee.text.empty()) {

@@ -88,7 +88,11 @@ ValueNode ValueReader::read_value(std::string name, std::string type_name, TypeI
     case TypeKind::nothing: break;
     case TypeKind::pointer: read_pointer(node, type, below); break;
     case TypeKind::array: read_array(node, type, place, below); break;
-    case TypeKind::record: read_record(node, type, place, below); break;
+    case TypeKind::record:
+        if (!read_known(node, id, place, below)) {
+            read_record(node, type, place, below);
+        }
+        break;
     default: node.text = text_of_scalar(type, bytes, 0, 0);
     }
     return node;

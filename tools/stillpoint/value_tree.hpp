@@ -78,6 +78,15 @@ private:
     void read_record(ValueNode& node, const ProgramType& type, Place place, const Path& path);
     void read_array(ValueNode& node, const ProgramType& type, Place place, const Path& path);
     void read_pointer(ValueNode& node, const ProgramType& type, const Path& path);
+    /// False: the type is not one that is known by its name, or has not the members of one.
+    bool read_known(ValueNode& node, TypeId id, Place place, const Path& path);
+    bool read_logged(ValueNode& node, TypeId id, Place place, const Path& path);
+    bool read_string(ValueNode& node, TypeId id, Place place);
+    bool read_vector(ValueNode& node, TypeId id, const Path& path);
+    bool read_tree(ValueNode& node, TypeId id, const Path& path);
+    bool read_hash(ValueNode& node, TypeId id, const Path& path);
+    bool read_shards(ValueNode& node, TypeId id, const Path& path);
+    void add_node(ValueNode& node, TypeId value, std::uint64_t address, const Path& path);
     void read_elements(ValueNode& node, TypeId element, std::uint64_t count, Place place, const Path& path);
     [[nodiscard]] std::uint64_t number_at(std::uint64_t address, std::uint64_t bytes) const;
 
