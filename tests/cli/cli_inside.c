@@ -69,6 +69,21 @@ static struct account* new_account(struct bank* bank)
     return one;
 }
 
+/// An object of words at random, some of which lead into the pool, as damage may leave it.
+static void fill_with_junk(unsigned seed)
+{
+    char name[32];
+    snprintf(name, sizeof name, "junk %u", seed);
+    uint64_t *words = sp_root(name, 4096);
+    sp_fase_begin();
+    for (int i = 0; i < 512; ++i) {
+        const int kind = rand() % 8;
+        const uint64_t inside = (uint64_t)(uintptr_t)words + (uint64_t)(rand() % 4096);
+        words[i] = kind < 4 ? inside & ~7ull : kind == 4 ? inside : kind == 5 ? 0 : kind == 6 ? (uint64_t)rand() % 64 : (uint64_t)rand() << 33;
+    }
+    sp_fase_end();
+}
+
 /// A ring of accounts, which each run makes longer by two.
 int main(int argc, char** argv)
 {
@@ -76,6 +91,12 @@ int main(int argc, char** argv)
     struct item* items = sp_root("items", 50 * sizeof *items);
     if (bank == NULL || items == NULL) {
         return fprintf(stderr, "cli_inside: %s\n", sp_last_error()), 1;
+    }
+    if (argc > 1 && strcmp(argv[1], "junk") == 0) {
+        for (unsigned seed = 0; seed < 40; ++seed) {
+            fill_with_junk(seed);
+        }
+        return 0;
     }
     pthread_mutex_lock(&bank->lock);
     if (argc > 1 && strcmp(argv[1], "delete") == 0) {

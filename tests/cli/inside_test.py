@@ -1,6 +1,8 @@
 """`stillpoint dump` on pools with handles: bytes without the program, fields with it, and every wrong word refused."""
 
 import json
+import random
+import re
 import shutil
 import subprocess
 import unittest
@@ -169,6 +171,37 @@ class Inside(CommandLineTest):
         self.assertEqual(back.returncode, 1)
         self.assertRegex(back.stdout, r"(?m)^\+ handle items  400 bytes at 0x48")
         self.assertRegex(back.stdout, r"handles and globals: 2 differ; other blocks: 0 added, 0 removed, 1 changed")
+
+    def test_objects_of_junk_are_shown_with_what_is_wrong(self):
+        self.make("junk")
+        shutil.copy(self.pool, self.folder / "before.pool")
+        map_of_strings = "durable::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>, int>"
+        kinds = {BUILD / "bin/cli_containers": ("stillpoint::" + map_of_strings, "stillpoint::durable::vector<long>",
+                                                "stillpoint::durable::string_map", "unsigned long*"),
+                 INSIDE: ("struct bank", "struct account", "struct account*", "char", "bool"), BUILD / "bin/cli_logged": ("Node", "List*")}
+        for program, types in kinds.items():
+            for kind in types:
+                words = [word for seed in range(40) for word in ("--type", f"junk {seed}={kind}")]
+                for command in (["dump", "--limit", "0", "--depth", "30", "--json"], ["diff", "before.pool"]):
+                    with self.subTest(program=program, kind=kind, command=command[0]):
+                        done = self.stillpoint(*command, "--program", program, *words, self.pool)
+                        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_damaged_debug_information_ends_no_command_by_a_signal(self):
+        self.make()
+        whole = INSIDE.read_bytes()
+        sections = subprocess.run(["readelf", "-SW", INSIDE], capture_output=True, text=True, check=True).stdout
+        places = [(int(at, 16), int(size, 16)) for at, size in re.findall(r"\.debug_\w+ +PROGBITS +\w+ (\w+) (\w+)", sections)]
+        dice = random.Random(7)
+        program = self.folder / "damaged"
+        for _ in range(150):
+            bytes_ = bytearray(whole)
+            for _ in range(dice.choice((1, 3, 20))):
+                at, size = dice.choice([*places, (0, 1024)])
+                bytes_[at + dice.randrange(size)] ^= 1 << dice.randrange(8)
+            program.write_bytes(bytes_)
+            done = self.stillpoint("dump", "--json", "--program", program, "--depth", "20", self.pool)
+            self.assertIn(done.returncode, (0, 65, 66), done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #include "dwarf_index.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <dwarf.h>
@@ -17,29 +17,48 @@ namespace {
 
 constexpr unsigned depth_max = 32;
 
-/// Names of types that compilers write in other words than programs.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> spellings = {{{"long", "longint"},
-                                                                                      {"unsignedlong", "longunsignedint"},
-                                                                                      {"short", "shortint"},
-                                                                                      {"unsignedshort", "shortunsignedint"},
-                                                                                      {"unsigned", "unsignedint"},
-                                                                                      {"longlong", "longlongint"},
-                                                                                      {"unsignedlonglong", "longlongunsignedint"},
-                                                                                      {"longint", "long"},
-                                                                                      {"shortint", "short"},
-                                                                                      {"longunsignedint", "unsignedlong"},
-                                                                                      {"shortunsignedint", "unsignedshort"},
-                                                                                      {"longlongint", "longlong"}}};
-
-std::string without_spaces(std::string_view name)
+/// The words of an integer type in one order, which compilers and programs write in several: "long unsigned int" is unsignedlong.
+std::string integer_name(const std::vector<std::string_view>& words)
 {
-    for (const std::string_view word : {"struct ", "class ", "union ", "enum "}) {
-        if (name.starts_with(word)) {
-            name.remove_prefix(word.size());
+    const auto count = [&words](std::string_view word) { return std::ranges::count(words, word); };
+    std::string name = count("unsigned") != 0 ? "unsigned" : count("signed") != 0 && count("char") != 0 ? "signed" : "";
+    const auto longs = count("long");
+    name += count("char") != 0 ? "char" : count("short") != 0 ? "short" : longs > 1 ? "longlong" : longs == 1 ? "long" : "int";
+    return count("double") != 0 ? "longdouble" : name;
+}
+
+bool is_word_character(char one) { return one == '_' || std::isalnum(static_cast<unsigned char>(one)) != 0; }
+
+/// A type's name as the index has it: without spaces and words like "struct", and each integer type in one spelling.
+std::string key_of(std::string_view name)
+{
+    constexpr std::string_view integer_words[] = {"long", "short", "unsigned", "signed", "int", "char"};
+    constexpr std::string_view tags[] = {"struct", "class", "union", "enum"};
+    std::string key;
+    std::vector<std::string_view> integer;
+    const auto end_integer = [&] {
+        key += integer.empty() ? "" : integer_name(integer);
+        integer.clear();
+    };
+    for (std::size_t at = 0; at < name.size();) {
+        std::size_t end = at;
+        while (end < name.size() && is_word_character(name[end])) {
+            ++end;
         }
+        const std::string_view word = name.substr(at, end - at);
+        const bool is_of_integer = std::ranges::find(integer_words, word) != std::end(integer_words) || (word == "double" && !integer.empty());
+        if (is_of_integer) {
+            integer.push_back(word);
+        } else if (!word.empty() && std::ranges::find(tags, word) == std::end(tags)) {
+            end_integer();
+            key += word;
+        } else if (word.empty() && name[at] != ' ') {
+            end_integer();
+            key += name[at];
+        }
+        at = std::max(end, at + 1);
     }
-    std::string key(name);
-    std::erase(key, ' ');
+    end_integer();
     return key;
 }
 
@@ -176,7 +195,7 @@ void DwarfIndex::add_type(Dwarf_Die& die, const std::string& name)
 {
     qualified_.emplace(die.addr, name);
     const bool is_declaration = has_flag(die, DW_AT_declaration);
-    const auto [place, is_new] = types_.try_emplace(without_spaces(name), NamedType{die, is_declaration});
+    const auto [place, is_new] = types_.try_emplace(key_of(name), NamedType{die, is_declaration});
     const bool is_better = place->second.is_declaration ||
                            (dwarf_tag(&place->second.die) == DW_TAG_typedef && dwarf_tag(&die) != DW_TAG_typedef);
     if (!is_new && is_better && !is_declaration) {
@@ -206,19 +225,16 @@ void DwarfIndex::add_variable(Dwarf_Die& die, const std::string& scope, const st
 
 Dwarf_Die* DwarfIndex::type_named(std::string_view name)
 {
-    const std::string key = without_spaces(name);
-    auto found = types_.find(key);
-    for (const auto& [from, to] : spellings) {
-        if (found == types_.end() && key == from) {
-            found = types_.find(std::string(to));
-        }
+    auto found = types_.find(key_of(name));
+    if (found == types_.end() && name == "bool") {
+        found = types_.find("_Bool");
     }
     return found == types_.end() || found->second.is_declaration ? nullptr : &found->second.die;
 }
 
 Dwarf_Die* DwarfIndex::instance_named(std::string_view beginning)
 {
-    const std::string key = without_spaces(beginning);
+    const std::string key = key_of(beginning);
     Dwarf_Die* found = nullptr;
     for (auto& [name, type] : types_) {
         const bool fits = !type.is_declaration && name.size() > key.size() && name.starts_with(key) && name.ends_with('>') &&
@@ -246,11 +262,11 @@ std::string_view DwarfIndex::qualified_name(const Dwarf_Die& die) const
 std::vector<std::string> DwarfIndex::names_with(std::string_view part) const
 {
     constexpr std::size_t names_max = 5;
-    const std::string key = without_spaces(part);
+    const std::string key = key_of(part);
     std::vector<std::string> names;
     for (const auto& [name, type] : types_) {
         if (!type.is_declaration && name.find(key) != std::string::npos) {
-            names.push_back(name);
+            names.emplace_back(qualified_name(type.die));
         }
     }
     std::ranges::sort(names, {}, [](const std::string& name) { return std::pair(name.size(), name); });

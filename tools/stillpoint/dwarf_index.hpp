@@ -47,7 +47,7 @@ public:
         std::string file;
     };
 
-    /// The definition of a type; nullptr: none. The name is compared without spaces.
+    /// The definition of a type; nullptr: none. Spaces and the order of words like "unsigned" do not matter.
     [[nodiscard]] Dwarf_Die* type_named(std::string_view name);
     /// The type whose name begins so and goes on with "," or ">"; nullptr: none, or several.
     [[nodiscard]] Dwarf_Die* instance_named(std::string_view beginning);

@@ -18,6 +18,7 @@ constexpr std::uint64_t tree_left_offset = 16;
 constexpr std::uint64_t tree_right_offset = 24;
 constexpr std::uint64_t tree_value_offset = 32;
 constexpr std::uint64_t hash_value_offset = 8;
+constexpr std::size_t tree_height_max = 128;  ///< twice the logarithm of all nodes that there can be
 
 struct Located {
     TypeId type;
@@ -145,7 +146,7 @@ bool ValueReader::read_tree(ValueNode& node, TypeId id, const Path& path)
     node.is_array = true;
     std::uint64_t seen = 0;
     const std::uint64_t wanted = std::min(nodes, limits_.elements);
-    while (seen < wanted && waiting.size() <= nodes && (at != 0 || !waiting.empty())) {
+    while (seen < wanted && values_ <= limits_.values && waiting.size() <= tree_height_max && (at != 0 || !waiting.empty())) {
         if (at != 0) {
             if (!image_.block_of(at)) {
                 node.note = "a node of it lies in no live block";
@@ -179,7 +180,7 @@ bool ValueReader::read_hash(ValueNode& node, TypeId id, const Path& path)
     std::uint64_t at = number_at(node.address + first->offset, sizeof at);
     node.is_array = true;
     std::uint64_t seen = 0;
-    for (; at != 0 && seen < std::min(nodes, limits_.elements); ++seen) {
+    for (; at != 0 && seen < std::min(nodes, limits_.elements) && values_ <= limits_.values; ++seen) {
         if (!image_.block_of(at)) {
             node.note = "a node of it lies in no live block";
             return true;

@@ -14,6 +14,7 @@ namespace {
 constexpr unsigned nesting_max = 64;
 constexpr std::uint64_t elements_max = 1 << 20;  ///< of an array, that are searched for pointers
 constexpr std::size_t path_bytes_max = 200;
+constexpr std::uint64_t steps_max = 20'000'000;  ///< through fields and elements, whatever the debug information says
 
 std::string path_of_member(const std::string& path, const std::string& name)
 {
@@ -55,7 +56,7 @@ private:
     void follow(TypeId id, std::uint64_t address, const std::string& path, unsigned nesting)
     {
         const ProgramType& type = program_.type(id);
-        if (nesting > nesting_max || image_.at(address, type.size).size() != type.size) {
+        if (++steps_ > steps_max || nesting > nesting_max || image_.at(address, type.size).size() != type.size) {
             return;
         }
         if (type.kind == TypeKind::pointer) {
@@ -95,6 +96,7 @@ private:
     ProgramTypes& program_;
     std::size_t objects_max_;
     std::deque<std::uint64_t> waiting_;
+    std::uint64_t steps_ = 0;
 };
 
 struct Comparison {
@@ -103,6 +105,7 @@ struct Comparison {
     std::span<const std::byte> after;
     std::size_t changes_max;
     std::vector<FieldChange> changes;
+    std::uint64_t steps = 0;
 
     [[nodiscard]] bool is_same(std::uint64_t offset, std::uint64_t bytes) const
     {
@@ -118,7 +121,7 @@ struct Comparison {
     void compare(TypeId id, const std::string& type_name, std::uint64_t offset, const std::string& path, unsigned nesting)
     {
         const ProgramType& type = program.type(id);
-        if (changes.size() >= changes_max || nesting > nesting_max || !is_inside(offset, type.size) || is_same(offset, type.size)) {
+        if (++steps > steps_max || changes.size() >= changes_max || nesting > nesting_max || !is_inside(offset, type.size) || is_same(offset, type.size)) {
             return;
         }
         if (type.kind == TypeKind::record) {
