@@ -74,12 +74,16 @@ static void fill_with_junk(unsigned seed)
 {
     char name[32];
     snprintf(name, sizeof name, "junk %u", seed);
-    uint64_t *words = sp_root(name, 4096);
+    uint64_t* words = sp_root(name, 4096);
     sp_fase_begin();
     for (int i = 0; i < 512; ++i) {
         const int kind = rand() % 8;
         const uint64_t inside = (uint64_t)(uintptr_t)words + (uint64_t)(rand() % 4096);
-        words[i] = kind < 4 ? inside & ~7ull : kind == 4 ? inside : kind == 5 ? 0 : kind == 6 ? (uint64_t)rand() % 64 : (uint64_t)rand() << 33;
+        words[i] = kind < 4    ? inside & ~7ull
+                   : kind == 4 ? inside
+                   : kind == 5 ? 0
+                   : kind == 6 ? (uint64_t)rand() % 64
+                               : (uint64_t)rand() << 33;
     }
     sp_fase_end();
 }

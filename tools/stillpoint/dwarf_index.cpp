@@ -46,7 +46,8 @@ std::string key_of(std::string_view name)
             ++end;
         }
         const std::string_view word = name.substr(at, end - at);
-        const bool is_of_integer = std::ranges::find(integer_words, word) != std::end(integer_words) || (word == "double" && !integer.empty());
+        const bool is_of_integer = std::ranges::find(integer_words, word) != std::end(integer_words) ||
+                                   (word == "double" && !integer.empty());
         if (is_of_integer) {
             integer.push_back(word);
         } else if (!word.empty() && std::ranges::find(tags, word) == std::end(tags)) {

@@ -121,7 +121,8 @@ struct Comparison {
     void compare(TypeId id, const std::string& type_name, std::uint64_t offset, const std::string& path, unsigned nesting)
     {
         const ProgramType& type = program.type(id);
-        if (++steps > steps_max || changes.size() >= changes_max || nesting > nesting_max || !is_inside(offset, type.size) || is_same(offset, type.size)) {
+        if (++steps > steps_max || changes.size() >= changes_max || nesting > nesting_max || !is_inside(offset, type.size) ||
+            is_same(offset, type.size)) {
             return;
         }
         if (type.kind == TypeKind::record) {
