@@ -12,3 +12,7 @@ find_path(LIBURING_INCLUDE_DIR liburing.h REQUIRED)
 find_library(LIBURING_LIBRARY NAMES uring REQUIRED)
 find_path(LIBDW_INCLUDE_DIR elfutils/libdwfl.h REQUIRED)
 find_library(LIBDW_LIBRARY NAMES dw REQUIRED)
+# The server of `stillpoint exporter`.
+find_path(LIBEVENT_INCLUDE_DIR event2/http.h REQUIRED)
+find_library(LIBEVENT_CORE_LIBRARY NAMES event_core REQUIRED)
+find_library(LIBEVENT_EXTRA_LIBRARY NAMES event_extra REQUIRED)

@@ -9,10 +9,10 @@ set -eu
 site_packages="mkdocs mkdocs-material"
 # The compiler, the build system, and the libraries of cmake/Dependencies.cmake.
 build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
-liburing-dev libexpected-dev libdw-dev libgtest-dev"
+liburing-dev libexpected-dev libdw-dev libevent-dev libgtest-dev"
 # Packages to fetch and build memcached's source, the client that its tests and its demo speak through, and the second client of
 # its benchmark.
-memcached_packages="dpkg-dev libevent-dev libsasl2-dev libssl-dev openssl python3-pymemcache libmemcached-tools"
+memcached_packages="dpkg-dev libsasl2-dev libssl-dev openssl python3-pymemcache libmemcached-tools"
 # The virtual machine; its kernel is downloaded by tests/guest and never installed.
 guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 # The second compiler, and its runtime for the sanitizers; the headers that the compiler plugin is built with, and
@@ -20,11 +20,12 @@ guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
 # Chromium opens it in a test. Foreign programs that are tested with Stillpoint: what fetches and builds the sources of Kyoto Cabinet and
 # rrdcached, and Tokyo Cabinet with its own test programs; and valgrind. The checks of packages and of the binary interface; a second
-# shell, which reads its completion; gdb, which looks into pools. A compiler and an emulator for AArch64, for the arch layer there.
+# shell, which reads its completion; gdb, which looks into pools. A reader of figures for Prometheus. A compiler and an emulator for
+# AArch64, for the arch layer there.
 test_packages="clang-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
 python3-matplotlib chromium-headless-shell
 lintian abigail-tools zsh gdb
-dpkg-dev zlib1g-dev libglib2.0-dev tokyocabinet-bin libtokyocabinet-dev valgrind g++-aarch64-linux-gnu qemu-user
+dpkg-dev zlib1g-dev libglib2.0-dev tokyocabinet-bin libtokyocabinet-dev valgrind python3-prometheus-client g++-aarch64-linux-gnu qemu-user
 $guest_packages $memcached_packages $site_packages"
 # The programs of tests/foreign. Servers are not here: tests/foreign/unpack.py takes them out of their packages, since
 # installing would start them. Java, Go and Rust are used where they are, and not installed: they are large.
@@ -76,6 +77,7 @@ found_without_dpkg() {
     libssl-dev) header=openssl/ssl.h ;;
     python3-pymemcache)
         python3 -c "import pymemcache" 2>/dev/null || /usr/bin/python3 -c "import pymemcache" 2>/dev/null && return 0 || return 1 ;;
+    python3-prometheus-client) /usr/bin/python3 -c "import prometheus_client" 2>/dev/null && return 0 || return 1 ;;
     mkdocs-material) [ -d /usr/share/mkdocs/themes/material ] || python3 -c "import material" 2>/dev/null && return 0 || return 1 ;;
     libmemcached-tools) command -v memcaslap >/dev/null 2>&1 || command -v memaslap >/dev/null 2>&1 && return 0 || return 1 ;;
     abigail-tools) command -v abidiff >/dev/null 2>&1 && return 0 || return 1 ;;

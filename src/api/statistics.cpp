@@ -39,8 +39,10 @@ struct AllRows {
 AllRows collect_rows()
 {
     constexpr StatisticRow general[] = {
-#define STATISTIC(name, unit, sentence) {#name, unit, sentence, &Statistics::name},
+#define STATISTIC(name, unit, sentence) {#name, unit, sentence, false, &Statistics::name},
+#define COUNTER(name, unit, sentence) {#name, unit, sentence, true, &Statistics::name},
 #include "runtime/statistics.inc"
+#undef COUNTER
 #undef STATISTIC
     };
     AllRows all;

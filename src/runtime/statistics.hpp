@@ -35,7 +35,9 @@ struct Statistics {
     std::array<char, 1024> pool_path;    ///< absolute where it fits, terminated
 
 #define STATISTIC(name, unit, sentence) std::atomic<std::uint64_t> name;
+#define COUNTER STATISTIC
 #include "runtime/statistics.inc"
+#undef COUNTER
 #undef STATISTIC
     /// The words of the engine of this name, in the order of its table.
     std::array<char, 24> engine_name;
@@ -49,6 +51,7 @@ struct StatisticRow {
     std::string_view name;
     std::string_view unit;
     std::string_view sentence;
+    bool only_grows;                                          ///< during a run
     std::atomic<std::uint64_t> Statistics::* field = nullptr;  ///< of a general row
     std::string_view engine = {};                             ///< whose own statistic this is; empty: of all engines
     std::size_t engine_word = 0;                              ///< its place in Statistics::engine_words

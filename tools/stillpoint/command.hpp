@@ -34,6 +34,8 @@ public:
     CommandLine(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& sentence);
 
     void positional(const std::string& name, std::string& value, bool required, const std::string& sentence);
+    /// One or more words.
+    void positionals(const std::string& name, std::vector<std::string>& values, const std::string& sentence);
     void flag(const std::string& names, bool& value, const std::string& sentence);
     /// --json: the answer is one JSON object, and so is an error.
     void json_flag(bool& value, const std::string& sentence);
@@ -80,6 +82,7 @@ void add_compact(CLI::App& app, Invocation& invocation);
 void add_convert(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 void add_stats(CLI::App& app, Invocation& invocation);
+void add_exporter(CLI::App& app, Invocation& invocation);
 void add_crashtest(CLI::App& app, Invocation& invocation);
 void add_bench(CLI::App& app, Invocation& invocation);
 void add_compilers(CLI::App& app, Invocation& invocation);

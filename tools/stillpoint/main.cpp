@@ -84,6 +84,11 @@ void CommandLine::positional(const std::string& name, std::string& value, bool r
     command_->add_option(name, value, sentence)->required(required)->type_name("");
 }
 
+void CommandLine::positionals(const std::string& name, std::vector<std::string>& values, const std::string& sentence)
+{
+    command_->add_option(name, values, sentence)->required()->type_name("");
+}
+
 void CommandLine::flag(const std::string& names, bool& value, const std::string& sentence)
 {
     in_section(command_->add_flag(names, value, sentence), section_);
@@ -266,6 +271,7 @@ int use(int argc, char** argv)
     add_convert(app, invocation);
     add_doctor(app, invocation);
     add_stats(app, invocation);
+    add_exporter(app, invocation);
     add_crashtest(app, invocation);
     add_bench(app, invocation);
     add_compilers(app, invocation);

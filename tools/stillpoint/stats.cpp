@@ -12,8 +12,10 @@
 #include "api/statistics.hpp"
 #include "command.hpp"
 #include "json.hpp"
+#include "prometheus.hpp"
 #include "media/open.hpp"
 #include "stillpoint/error.h"
+#include "watched_pools.hpp"
 
 namespace stillpoint::tool {
 
@@ -22,6 +24,7 @@ namespace {
 constexpr std::string_view examples = "  stillpoint stats bank.pool\n"
                                       "  stillpoint stats --watch 1 bank.pool           again every second, until the program ends\n"
                                       "  stillpoint stats --json bank.pool\n"
+                                      "  stillpoint stats --prometheus bank.pool        for a text file collector\n"
                                       "docs/guide/statistics.md explains every figure.\n";
 
 constexpr std::string_view exit_code_lines =
@@ -32,6 +35,7 @@ constexpr std::string_view exit_code_lines =
 struct StatsArguments {
     std::string path;
     bool json = false;
+    bool prometheus = false;
     double watch_seconds = 0;
 };
 
@@ -102,6 +106,10 @@ int report_nobody(const std::string& path)
 
 int stats(const StatsArguments& arguments)
 {
+    if (arguments.prometheus && (arguments.json || arguments.watch_seconds > 0)) {
+        return report_error(exit_codes::usage, "--prometheus goes with neither --json nor --watch; for figures again and again there is "
+                                               "`stillpoint exporter`");
+    }
     struct stat facts{};
     if (stat(arguments.path.c_str(), &facts) != 0) {
         return errno == EACCES ? report_error(exit_codes::no_permission, text_of("{}: {}", arguments.path, std::strerror(errno)))
@@ -110,16 +118,20 @@ int stats(const StatsArguments& arguments)
     if (!S_ISREG(facts.st_mode)) {
         return report_error(exit_codes::data_error, text_of("{} is not a regular file; name a pool file", arguments.path));
     }
-    const pid_t process = lock_holder_pid(arguments.path);
-    if (process == 0) {
-        return report_nobody(arguments.path);
+    auto pool = look_at_pool(arguments.path);
+    if (!pool) {  // Another process may have the pool locked for a moment only: to check it, to look into it, to open it.
+        return pool.error().code == SP_E_NOT_OPEN ? report_nobody(arguments.path) : report_failure(pool.error());
     }
-    const auto view = open_statistics(process, arguments.path);
-    if (!view) {  // Another process may have the pool locked for a moment only: to check it, to look into it, to open it.
-        return view.error().code == SP_E_NOT_OPEN ? report_nobody(arguments.path) : report_failure(view.error());
+    if (arguments.prometheus) {
+        std::vector<WatchedPool> one;
+        one.push_back(std::move(*pool));
+        print("{}", exposition_of(one));
+        return exit_codes::ok;
     }
+    const StatisticsView& view = *pool->view;
+    const pid_t process = pool->process;
     do {
-        arguments.json ? print_json(*view, process) : print_text(*view, process);
+        arguments.json ? print_json(view, process) : print_text(view, process);
         if (arguments.watch_seconds > 0 && !output_is_broken()) {
             std::this_thread::sleep_for(std::chrono::duration<double>(arguments.watch_seconds));
             if (!arguments.json) {
@@ -138,6 +150,7 @@ void add_stats(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<StatsArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file.");
     line.json_flag(arguments->json, "Print one JSON object; with --watch, one a line.");
+    line.flag("--prometheus", arguments->prometheus, "Print them in the text format of Prometheus.");
     line.number("--watch", arguments->watch_seconds, 0.01, 86400.0, "SECONDS", "Print again every SECONDS until the program ends.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments] { return stats(*arguments); });

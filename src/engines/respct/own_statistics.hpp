@@ -7,13 +7,17 @@ namespace stillpoint::respct {
 
 enum class OwnStatistic : std::size_t {
 #define STATISTIC(name, unit, sentence) name,
+#define COUNTER STATISTIC
 #include "engines/respct/statistics.inc"
+#undef COUNTER
 #undef STATISTIC
 };
 
 inline constexpr StatisticRow own_statistic_rows[] = {
-#define STATISTIC(name, unit, sentence) {#name, unit, sentence},
+#define STATISTIC(name, unit, sentence) {#name, unit, sentence, false},
+#define COUNTER(name, unit, sentence) {#name, unit, sentence, true},
 #include "engines/respct/statistics.inc"
+#undef COUNTER
 #undef STATISTIC
 };
 
