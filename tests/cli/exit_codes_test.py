@@ -16,7 +16,7 @@ DOCUMENT = (ROOT / "docs/guide/exit-codes.md").read_text(encoding="utf8")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # Codes of situations that no test can bring about at will: a disk that fails (tests/faults has those), and Ctrl-C.
 ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "copy": {71, 74},
-             "restore": {71, 74}, "compact": {71, 74}, "convert": {71, 74}, "doctor": {74}, "stats": {74}, "exporter": {71},
+             "restore": {71, 74}, "compact": {71, 74}, "convert": {71, 74}, "doctor": {74}, "stats": {74}, "exporter": {71}, "top": {74},
              "crashtest": {0, 1, 65, 69, 73, 74, 75, 77, 130}}
 
 
@@ -188,6 +188,11 @@ class ExitCodes(CommandLineTest):
             self.expect("exporter", 69, "--listen", f"127.0.0.1:{taken.getsockname()[1]}", self.pool)
         self.seen["exporter"].add(0)  # exporter_test.py ends one.
         self.end_check("exporter")
+
+    def test_of_top(self):
+        self.expect("top", 64)
+        self.expect("top", 0, "--once", self.pool)
+        self.end_check("top")
 
     def test_of_doctor(self):
         self.expect("doctor", 0, self.folder)

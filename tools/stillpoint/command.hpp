@@ -82,6 +82,7 @@ void add_compact(CLI::App& app, Invocation& invocation);
 void add_convert(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 void add_stats(CLI::App& app, Invocation& invocation);
+void add_top(CLI::App& app, Invocation& invocation);
 void add_exporter(CLI::App& app, Invocation& invocation);
 void add_crashtest(CLI::App& app, Invocation& invocation);
 void add_bench(CLI::App& app, Invocation& invocation);

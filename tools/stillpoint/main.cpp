@@ -271,6 +271,7 @@ int use(int argc, char** argv)
     add_convert(app, invocation);
     add_doctor(app, invocation);
     add_stats(app, invocation);
+    add_top(app, invocation);
     add_exporter(app, invocation);
     add_crashtest(app, invocation);
     add_bench(app, invocation);
