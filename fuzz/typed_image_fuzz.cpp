@@ -196,7 +196,7 @@ void look_at(const Pool& pool)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     static Base base = make_base();
-    os::set_quiet(true);
+    os::set_least_severity(os::Severity::error);
     if (size == 0) {
         return 0;
     }

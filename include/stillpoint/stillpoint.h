@@ -321,6 +321,27 @@ int sp_statistic(const char* name, uint64_t* value);
 int sp_pool_heap_stats(sp_pool* pool, sp_heap_statistics* out);
 int sp_pool_statistic(sp_pool* pool, const char* name, uint64_t* value);
 
+/* ---- Messages ----------------------------------------------------------------------------- */
+
+typedef enum sp_log_level {
+    SP_LOG_ERROR = 1,   /* durability is lost or refused, or the program misuses durable memory */
+    SP_LOG_WARNING = 2, /* it works, but not as it seems to be meant */
+    SP_LOG_INFO = 3,    /* how the pool was opened, and the like */
+    SP_LOG_DEBUG = 4    /* each checkpoint */
+} sp_log_level;
+
+/* `line`: one message, whole, without a newline, terminated and without control characters; it is valid during the call. */
+typedef void (*sp_log_callback)(void* context, sp_log_level level, const char* line, size_t length);
+
+/* Gives the library's messages to `callback` instead of standard error; NULL: to standard error again. The option log_level says which
+ * ones. The callback runs on a thread of the library, one call at a time, in the order of the messages, with none of the library's locks
+ * held: it may take locks and call any function. It must return soon: 32 messages wait for it at most, and further ones go to standard
+ * error. Errors go there as well in any case, since the process may end right after one. When this call returns, the callback
+ * of before is not running and is not called any more, unless it makes this call itself. Messages of the opening by `stillpoint run`
+ * have been printed before main; a child made by fork prints its own. With or without a pool.
+ * Errors: SP_E_NO_MEMORY; SP_E_UNSUPPORTED (nvthreads with threads=processes). */
+int sp_set_log_callback(sp_log_callback callback, void* context);
+
 /* "1.0.0": of the library, as STILLPOINT_VERSION_STRING is that of the headers. */
 const char* sp_version(void);
 

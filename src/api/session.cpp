@@ -5,8 +5,8 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <sysexits.h>
 
+#include "api/messages.hpp"
 #include "api/options.hpp"
 #include "api/session_faults.hpp"
 #include "api/session_image.hpp"
@@ -16,6 +16,7 @@
 #include "os/futex.hpp"
 #include "os/log.hpp"
 #include "os/own_mappings.hpp"
+#include "os/service_manager.hpp"
 #include "os/thread_calls.hpp"
 #include "runtime/data_layout.hpp"
 #include "runtime/durable_globals.hpp"
@@ -23,6 +24,7 @@
 #include "runtime/fault_handler.hpp"
 #include "runtime/kernel_call.hpp"
 #include "runtime/kernel_lock_call.hpp"
+#include "runtime/message_queue.hpp"
 #include "runtime/program_fit.hpp"
 #include "runtime/program_limits.hpp"
 #include "runtime/session_process.hpp"
@@ -30,6 +32,7 @@
 #include "runtime/session_waits.hpp"
 #include "runtime/stop_turns.hpp"
 #include "runtime/sync_objects.hpp"
+#include "runtime/term_signal.hpp"
 
 namespace stillpoint {
 
@@ -61,37 +64,6 @@ void announce(const Session& session, const Options& options, const RecoveryRepo
 }
 
 }  // namespace
-
-int exit_code_for(sp_error code) noexcept
-{
-    switch (code) {
-    case SP_OK: return EX_OK;
-    case SP_E_INVALID_ARGUMENT:
-    case SP_E_HANDLE_MISSING:
-    case SP_E_HANDLE_SIZE: return EX_USAGE;
-    case SP_E_NOT_A_POOL:
-    case SP_E_POOL_TRUNCATED:
-    case SP_E_POOL_VERSION:
-    case SP_E_POOL_ENGINE:
-    case SP_E_POOL_CORRUPT:
-    case SP_E_GLOBALS_CHANGED:
-    case SP_E_LAYOUT: return EX_DATAERR;
-    case SP_E_POOL_MISSING:
-    case SP_E_NOT_OPEN: return EX_NOINPUT;
-    case SP_E_POOL_EXISTS:
-    case SP_E_NO_SPACE:
-    case SP_E_POOL_FULL: return EX_CANTCREAT;
-    case SP_E_POOL_LOCKED:
-    case SP_E_TIMED_OUT: return EX_TEMPFAIL;
-    case SP_E_POOL_READ_ONLY: return EX_NOPERM;
-    case SP_E_IO: return EX_IOERR;
-    case SP_E_NO_MEMORY: return EX_OSERR;
-    case SP_E_WINDOW_TAKEN:
-    case SP_E_UNSUPPORTED: return EX_UNAVAILABLE;
-    case SP_E_PROGRAM_REFUSED: return 126;  // as a shell: found, but cannot be run
-    default: return EX_SOFTWARE;
-    }
-}
 
 namespace {
 
@@ -128,6 +100,8 @@ Result<void> start_session(Session& session, const RecoveryReport& report, Sessi
         return attached;
     }
     session.start_kind = fresh ? SP_START_FRESH : report.clean ? SP_START_CLEAN : SP_START_CRASHED;
+    session.notifies = options.notify && session.number == 0;
+    session.makes_checkpoint_on_term = options.on_term == "checkpoint";
     set_thread_exit_hook(&session_thread_exit);
     if (auto activated = fase_activate(); !activated) {
         return activated;
@@ -165,7 +139,7 @@ void forget_session(unsigned number) noexcept
 /// The pool of a session, before anything of the process is changed for it.
 Result<SessionPool> pool_for_session(unsigned number, const Options& options)
 {
-    os::set_quiet(options.quiet);
+    os::set_least_severity(least_severity_of(options));
     if (auto checked = check_options(options); !checked) {
         return pass_on(checked.error());
     }
@@ -312,7 +286,7 @@ Result<Session*> session_open_further(const Options& options)
 
 Result<void> session_validate(const Options& options)
 {
-    os::set_quiet(options.quiet);
+    os::set_least_severity(least_severity_of(options));
     return validate_pool(options);
 }
 
@@ -389,7 +363,9 @@ void session_end() noexcept
     if (default_session() == nullptr) {
         session_end_without_pool();
     }
+    os::tell_service_manager("STOPPING=1");
     for_each_session(&end_session);
+    message_queue::flush();
 }
 
 Result<void> session_close(Session& session)
@@ -449,6 +425,8 @@ void session_after_fork_in_child() noexcept
     session_defer_after_fork();
     opening_lock.reset_after_fork();
     leaving_lock.reset_after_fork();
+    message_queue::reset_after_fork();
+    term_signal::reset_after_fork();
     bool any = false;
     for_each_session([&](Session& session) { any = !session.detached.exchange(true, std::memory_order_acq_rel) || any; });
     if (!any) {

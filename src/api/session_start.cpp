@@ -22,12 +22,14 @@
 #include "api/registry.hpp"
 #include "api/session.hpp"
 #include "api/session_pool.hpp"
+#include "api/session_service.hpp"
 #include "os/environment.hpp"
 #include "os/library_users.hpp"
 #include "os/log.hpp"
 #include "runtime/durable_globals.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fault_handler.hpp"
+#include "runtime/message_queue.hpp"
 #include "runtime/pool_owner.hpp"
 #include "runtime/session_process.hpp"
 #include "runtime/session_state.hpp"
@@ -222,6 +224,10 @@ Result<void> run_engine(const Session& session) noexcept
     } catch (const std::bad_alloc&) {
         return fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", session.pool);
     }
+    if (auto taken = session_take_term(session); !taken) {
+        return taken;
+    }
+    session_tell_ready(session);
     if (session.engine->pool_facts().superblock_repaired) {
         os::log(os::Severity::warning, "{}: a damaged superblock was repaired from its copy", session.pool);
     }
@@ -279,6 +285,7 @@ void session_end_without_pool() noexcept
 void end_process(const Failure& failure) noexcept
 {
     os::write_line(os::Severity::error, failure.text());
+    message_queue::flush();
     syscall(SYS_exit_group, exit_code_for(failure.code));
     __builtin_unreachable();
 }

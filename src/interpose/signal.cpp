@@ -1,3 +1,4 @@
+// SIGTERM, with the option on_term=checkpoint: term_signal.hpp.
 // SIGSEGV, while a tracker relies on it, and SIGBUS, while a pool is open: the program's handler is kept behind the
 // runtime's, and the signal stays unblocked, also while a pool is to be opened at the first durable use, because the kernel
 // ends a process that faults with it blocked. Everything else goes straight to libc.
@@ -8,6 +9,7 @@
 #include "interpose/real.hpp"
 #include "runtime/fault_handler.hpp"
 #include "runtime/kernel_call.hpp"
+#include "runtime/term_signal.hpp"
 
 // Old programs call what headers now call deprecated.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -19,6 +21,7 @@ using stillpoint::fault_handler_installed;
 using stillpoint::fault_signal_stays_unblocked;
 using stillpoint::fd_set_bytes;
 using stillpoint::KernelCall;
+namespace term_signal = stillpoint::term_signal;
 
 /// `set` without the signals that must stay unblocked, in `storage` where there is one.
 const sigset_t* without_ours(int how, const sigset_t* set, sigset_t& storage) noexcept
@@ -72,45 +75,51 @@ SHIM int sigaction(int number, const struct sigaction* wanted, struct sigaction*
         stillpoint::fault_handler_exchange(number, wanted, previous);
         return 0;
     }
+    const auto set = term_signal::is_taken_over(number) ? &term_signal::exchange : REAL(sigaction);
     sigset_t storage;
     if (wanted == nullptr || without_ours(SIG_BLOCK, &wanted->sa_mask, storage) == &wanted->sa_mask) {
-        return REAL(sigaction)(number, wanted, previous);
+        return set(number, wanted, previous);
     }
     struct sigaction unblocking = *wanted;
     unblocking.sa_mask = storage;
-    return REAL(sigaction)(number, &unblocking, previous);
+    return set(number, &unblocking, previous);
 }
 
 SHIM sighandler_t signal(int number, sighandler_t handler) noexcept
 {
-    return is_kept(number, handler) ? exchange(number, handler, SA_RESTART) : REAL(signal)(number, handler);
+    return is_kept(number, handler) ? exchange(number, handler, SA_RESTART)
+                                    : term_signal::after_setting(number, REAL(signal)(number, handler));
 }
 
 SHIM sighandler_t bsd_signal(int number, sighandler_t handler) noexcept
 {
-    return is_kept(number, handler) ? exchange(number, handler, SA_RESTART) : REAL(bsd_signal)(number, handler);
+    return is_kept(number, handler) ? exchange(number, handler, SA_RESTART)
+                                    : term_signal::after_setting(number, REAL(bsd_signal)(number, handler));
 }
 
 SHIM sighandler_t ssignal(int number, sighandler_t handler) noexcept
 {
-    return is_kept(number, handler) ? exchange(number, handler, SA_RESTART) : REAL(ssignal)(number, handler);
+    return is_kept(number, handler) ? exchange(number, handler, SA_RESTART)
+                                    : term_signal::after_setting(number, REAL(ssignal)(number, handler));
 }
 
 SHIM sighandler_t sysv_signal(int number, sighandler_t handler) noexcept
 {
-    return is_kept(number, handler) ? exchange(number, handler, sysv_flags) : REAL(sysv_signal)(number, handler);
+    return is_kept(number, handler) ? exchange(number, handler, sysv_flags)
+                                    : term_signal::after_setting(number, REAL(sysv_signal)(number, handler));
 }
 
 /// The signal() of programs that are compiled for POSIX alone.
 SHIM sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept
 {
-    return is_kept(number, handler) ? exchange(number, handler, sysv_flags) : REAL(__sysv_signal)(number, handler);
+    return is_kept(number, handler) ? exchange(number, handler, sysv_flags)
+                                    : term_signal::after_setting(number, REAL(__sysv_signal)(number, handler));
 }
 
 SHIM sighandler_t sigset(int number, sighandler_t handler) noexcept
 {
     if (!is_kept(number, handler)) {
-        return REAL(sigset)(number, handler);
+        return term_signal::after_setting(number, REAL(sigset)(number, handler));
     }
     if (handler != SIG_HOLD) {
         return exchange(number, handler, 0);

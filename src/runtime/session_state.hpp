@@ -42,6 +42,8 @@ struct Session {
     std::uint64_t serial = 0;  ///< from 1: of all sessions that this process has had
     std::string pool;          ///< path, as it was opened
     std::vector<LayoutStep> layout_steps;  ///< not run yet
+    bool makes_checkpoint_on_term = false;
+    bool notifies = false;  ///< systemd
     std::atomic<bool> ending{false};
     std::atomic<bool> in_use{false};    ///< the engine runs: checkpoints are taken, and the pool knows of this session
     std::atomic<bool> detached{false};  ///< this is a child made by fork

@@ -216,7 +216,7 @@ TEST_F(SyncObjects, WithoutARecordAreNeverWritten)
 /// An object that a damaged or older table names is written only if it has the fingerprint, which is of that very kind.
 TEST_F(SyncObjects, AreNotWrittenWhereTheRecordDoesNotFitTheBytes)
 {
-    os::set_quiet(true);
+    os::set_least_severity(os::Severity::error);
     std::minstd_rand random(2);
     for (int round = 0; round < 3000; ++round) {
         std::array<std::uint32_t, 16> words{};
@@ -232,7 +232,7 @@ TEST_F(SyncObjects, AreNotWrittenWhereTheRecordDoesNotFitTheBytes)
         EXPECT_EQ(entries(), 0u);
         ASSERT_EQ(std::memcmp(heap, words.data(), sizeof words), 0) << round;
     }
-    os::set_quiet(false);
+    os::set_least_severity(os::Severity::note);
 }
 
 TEST_F(SyncObjects, WhoseBytesAreSomethingElseAreLeftAlone)

@@ -46,7 +46,7 @@ public:
 
     int run(const std::string& path)
     {
-        os::set_quiet(true);
+        os::set_least_severity(os::Severity::error);
         if (sp_open(path.c_str(), options().c_str()) != SP_OK) {
             return refused(std::string("the pool does not open: ") + sp_last_error());
         }

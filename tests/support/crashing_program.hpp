@@ -34,7 +34,7 @@ inline int run_program(const std::function<int()>& program)
 {
     const pid_t child = fork();
     if (child == 0) {
-        os::set_quiet(true);
+        os::set_least_severity(os::Severity::error);
         _exit(program());
     }
     int status = 0;

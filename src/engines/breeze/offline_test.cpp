@@ -250,7 +250,7 @@ std::uint64_t used_place(const Made& made, std::mt19937_64& random)
 
 TEST(BreezeCheck, SurvivesFlippedBitsAndRandomBytes)
 {
-    os::set_quiet(true);
+    os::set_least_severity(os::Severity::error);
     const Made made = make_pool(5, 40);
     std::mt19937_64 random(6);
     for (int round = 0; round < 60; ++round) {
@@ -272,7 +272,7 @@ TEST(BreezeCheck, SurvivesFlippedBitsAndRandomBytes)
             static_cast<void>((*pool)->collect());
         }
     }
-    os::set_quiet(false);
+    os::set_least_severity(os::Severity::note);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ void tell_problem(Told& told, const std::string& what) { std::strncpy(told.probl
 /// The recovering process.
 void recover_and_tell(const ProgramPlan& plan, Told& told)
 {
-    os::set_quiet(true);
+    os::set_least_severity(os::Severity::error);
     const std::string path = "crash image";
     if (sp_open(path.c_str(), options_of(plan).c_str()) != SP_OK) {
         tell_problem(told, std::string("the pool does not open: ") + sp_last_error());
@@ -105,7 +105,7 @@ void ObjectNotes::number(std::uint64_t part, const void* object, bool is_new) no
 
 std::string run_objects(const ProgramPlan& plan, const std::string& path)
 {
-    os::set_quiet(true);
+    os::set_least_severity(os::Severity::error);
     if (sp_open(path.c_str(), options_of(plan).c_str()) != SP_OK) {
         return refused(plan, std::string("the pool does not open: ") + sp_last_error());
     }

@@ -187,7 +187,7 @@ std::string examine(const ProgramPlan& plan, breeze::BreezePool& pool, Recovered
 
 std::string run_typed(const ProgramPlan& plan)
 {
-    os::set_quiet(true);
+    os::set_least_severity(os::Severity::error);
     const nvm_options options = options_of(plan);
     NVM_POOL* pool = nvm_pool_open_with(path, &options);
     if (pool == nullptr) {
@@ -210,7 +210,7 @@ std::string run_typed(const ProgramPlan& plan)
 Recovered recover_typed(const ProgramPlan& plan, const sim::CrashImage& image)
 {
     Recovered recovered;
-    os::set_quiet(true);
+    os::set_least_severity(os::Severity::error);
     const auto pool = Pool::open(std::make_unique<sim::ImageMedium>(image.content, byte_addressable(plan), image.unreadable_sector),
                                  EngineFormat{}, true);
     if (!pool) {
