@@ -9,7 +9,7 @@ set -eu
 site_packages="mkdocs mkdocs-material"
 # The compiler, the build system, and the libraries of cmake/Dependencies.cmake.
 build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
-liburing-dev libexpected-dev libdw-dev libevent-dev libgtest-dev"
+liburing-dev libexpected-dev libdw-dev libevent-dev systemtap-sdt-dev libgtest-dev"
 # Packages to fetch and build memcached's source, the client that its tests and its demo speak through, and the second client of
 # its benchmark.
 memcached_packages="dpkg-dev libsasl2-dev libssl-dev openssl python3-pymemcache libmemcached-tools"
@@ -61,6 +61,8 @@ found_without_dpkg() {
     libgtest-dev) header=gtest/gtest.h ;;
     libclang-rt-19-dev) command -v clang-19 >/dev/null 2>&1 && return 0 || return 1 ;;
     llvm-19-dev) command -v llvm-config-19 >/dev/null 2>&1 && return 0 || return 1 ;;
+    libevent-dev) header=event2/event.h ;;
+    systemtap-sdt-dev) header=sys/sdt.h ;;
     libpmemobj-dev) header=libpmemobj.h ;;
     liblmdb-dev) header=lmdb.h ;;
     librocksdb-dev) header=rocksdb/db.h ;;
@@ -72,7 +74,6 @@ found_without_dpkg() {
     zlib1g-dev) header=zlib.h ;;
     libglib2.0-dev) header=glib-2.0/glib.h ;;
     libtokyocabinet-dev) header=tcbdb.h ;;
-    libevent-dev) header=event2/event.h ;;
     libsasl2-dev) header=sasl/sasl.h ;;
     libssl-dev) header=openssl/ssl.h ;;
     python3-pymemcache)

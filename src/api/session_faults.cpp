@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "api/session.hpp"
+#include "os/probes.hpp"
 #include "runtime/session_state.hpp"
 
 namespace stillpoint {
@@ -20,10 +21,14 @@ void set_fault_engine(unsigned number, Engine* engine) noexcept { fault_engines[
 
 bool session_handle_fault(void* address) noexcept
 {
-    return std::ranges::any_of(fault_engines, [address](const std::atomic<Engine*>& place) {
+    const bool served = std::ranges::any_of(fault_engines, [address](const std::atomic<Engine*>& place) {
         Engine* const engine = place.load(std::memory_order_acquire);
         return engine != nullptr && engine->handle_fault(address);
     });
+    if (served) {
+        STILLPOINT_PROBE2(fault_served, reinterpret_cast<std::uintptr_t>(address), 0);
+    }
+    return served;
 }
 
 namespace {

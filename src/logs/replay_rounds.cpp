@@ -353,6 +353,7 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
     const std::uint64_t begun_ns = os::monotonic_ns();
     const std::uint64_t captured_unix_ns = os::wall_clock_ns();
     const std::uint64_t epoch = parts_.clock->advance();
+    probe_captured(epoch);
     if (is_removed(Canary::kept_chunks)) {
         give_chunks_back(point.replayed);
     }

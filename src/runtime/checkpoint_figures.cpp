@@ -1,6 +1,8 @@
 #include "runtime/checkpoint_figures.hpp"
 
 #include "media/medium.hpp"
+#include "os/log.hpp"
+#include "os/probes.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint {
@@ -29,7 +31,17 @@ void record_commit(std::uint64_t epoch, std::uint64_t captured_ns, std::uint64_t
     here.lines_written_back.store(counters.lines_written_back, std::memory_order_relaxed);
     here.persist_points.store(counters.persist_points, std::memory_order_relaxed);
     here.fences.store(counters.fences, std::memory_order_relaxed);
+    STILLPOINT_PROBE3(durable, epoch, write_ns, captured_ns);
     here.write_ns_last.store(write_ns, std::memory_order_relaxed);
+    os::log(os::Severity::debug, "epoch {} is durable: written in {:.3f} ms, {} pages, last stop {:.3f} ms", epoch,
+            static_cast<double>(write_ns) / 1e6, here.dirty_pages_last.load(std::memory_order_relaxed),
+            static_cast<double>(here.stop_ns_last.load(std::memory_order_relaxed)) / 1e6);
+}
+
+void probe_captured(std::uint64_t epoch) noexcept
+{
+    STILLPOINT_PROBE1(captured, epoch);
+    STILLPOINT_PROBE1(epoch_begun, epoch + 1);
 }
 
 }  // namespace stillpoint

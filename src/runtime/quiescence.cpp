@@ -5,6 +5,7 @@
 #include "core/sync.hpp"
 #include "os/clock.hpp"
 #include "os/futex_calls.hpp"
+#include "os/probes.hpp"
 #include "os/thread_calls.hpp"
 #include "runtime/fase.hpp"
 #include "runtime/fase_gate.hpp"
@@ -98,6 +99,7 @@ StopReport stop_threads(std::uint64_t attempt_ns, void (*stopped)(void*), void* 
     }
     report.begun_ns = begin_ns;
     report.opened_ns = os::monotonic_ns();
+    STILLPOINT_PROBE3(stopped, report.opened_ns - begin_ns, report.wait_ns, report.reached ? 1 : 0);
     open_gate();
     return report;
 }

@@ -14,6 +14,7 @@
 #include "core/canary.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
+#include "os/probes.hpp"
 
 namespace stillpoint::versions {
 
@@ -353,6 +354,7 @@ void Loader::serve_faults(void* self)
         }
         const auto offset = address - reinterpret_cast<std::uintptr_t>(loader.destination_);
         loader.serve_fault(offset / page_bytes, loader.fault_buffer_.data());
+        STILLPOINT_PROBE2(fault_served, address, 1);
     }
 }
 

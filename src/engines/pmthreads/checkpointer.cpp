@@ -168,6 +168,7 @@ void Checkpointer::capture_in_stop(void* self) noexcept
     const bool awaited = here.parts_.clock->wanted() >= here.parts_.clock->running();
     here.watch_.at_capture(here.capture_.found_pages() != 0, !here.last_ && !awaited);
     here.captured_epoch_ = here.parts_.clock->advance();
+    probe_captured(here.captured_epoch_);
     here.captured_ns_ = os::monotonic_ns();
     here.captured_unix_ns_ = os::wall_clock_ns();
 }

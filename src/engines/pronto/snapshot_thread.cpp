@@ -65,6 +65,7 @@ void SnapshotThread::freeze_in_stop(void* self) noexcept
     here.stop_outcome_ = here.parts_.pieces->freeze();
     here.captured_image_pages_ = here.parts_.shadow->bytes() / page_bytes;
     here.captured_epoch_ = here.parts_.clock->advance();
+    probe_captured(here.captured_epoch_);
     here.captured_ns_ = os::monotonic_ns();
     here.captured_unix_ns_ = os::wall_clock_ns();
 }

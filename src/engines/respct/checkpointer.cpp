@@ -62,6 +62,7 @@ void Checkpointer::end_epoch(void* self) noexcept
     }
     const std::uint64_t next = here.parts_.clock->advance() + 1;
     set_running_epoch(next);
+    probe_captured(here.ended_epoch_);
 }
 
 CheckpointTurn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noexcept
