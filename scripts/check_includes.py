@@ -45,6 +45,7 @@ NAMING_FILES = ("Makefile", "CMakeLists.txt")
 NAMED_HERE = {
     "src/api/registry.cpp": "it lists the engines",
     "include/stillpoint/stillpoint.h": "it tells users what a failure-atomic section is with each engine",
+    "include/stillpoint/memory.hpp": "it is a part of that engine's header too, and pools have a name of that engine for the resource",
     "src/itm/": "it offers the transactions of one engine through another interface",
     "include/stillpoint/itm.h": "the interface of src/itm",
     "layers/respct/respct-hooks.h": "the runtime of one layer is the other's, with another engine",

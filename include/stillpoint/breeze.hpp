@@ -10,6 +10,10 @@
 //
 // An exception that leaves the body rolls the transaction back. Threads: any; keep them apart by locks of your own.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <cstddef>
 #include <exception>
 #include <stdexcept>
@@ -178,3 +182,5 @@ private:
 };
 
 }  // namespace stillpoint::breeze
+
+#endif

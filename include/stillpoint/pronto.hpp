@@ -14,6 +14,10 @@
 // what it does follows from the object and the arguments. docs/guide/pronto.md is the guide, pronto.h the interface below.
 // Threads: as the class that is wrapped. Cost of an operation: what the log costs on its medium, besides what the method does.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -354,3 +358,5 @@ template <class T>
 }
 
 }  // namespace stillpoint::pronto
+
+#endif

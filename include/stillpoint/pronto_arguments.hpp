@@ -4,6 +4,10 @@
 // Bytes: each number at a multiple of its own alignment (8 at most) from the first, in the byte order of the machine; sequences after
 // their length in 4 bytes; gaps are zeroes. Nothing that is read is believed: lengths are held up against the bytes that are there.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <array>
 #include <bit>
 #include <concepts>
@@ -401,3 +405,5 @@ struct argument<std::optional<T>> {
 };
 
 }  // namespace stillpoint::pronto
+
+#endif

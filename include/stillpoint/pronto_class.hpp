@@ -2,6 +2,10 @@
 // The declarations of a durable class, and its description to the runtime; the errors. The part of pronto.hpp that knows classes: include
 // that.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -286,3 +290,5 @@ public:
 }  // namespace detail
 
 }  // namespace stillpoint::pronto
+
+#endif

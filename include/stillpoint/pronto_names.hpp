@@ -1,6 +1,10 @@
 #pragma once
 // Names of types, put together at compile time; the part of pronto.hpp that signatures are made from: include that.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
@@ -115,3 +119,5 @@ constexpr auto scalar_name()
 }  // namespace detail
 
 }  // namespace stillpoint::pronto
+
+#endif

@@ -9,6 +9,10 @@
 //
 // Checked form: in a build without optimisation, or with STILLPOINT_RESPCT_CHECKED=1, wrong use ends the program with the line.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -243,3 +247,5 @@ private:
 
 }  // namespace STILLPOINT_RESPCT_FORM
 }  // namespace stillpoint::respct
+
+#endif

@@ -1,6 +1,10 @@
 #pragma once
 // Logged variables for C++, the part of respct.hpp that other parts rest on: include that.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <atomic>
 #include <concepts>
 #include <cstddef>
@@ -337,3 +341,5 @@ private:
 
 }  // namespace STILLPOINT_RESPCT_FORM
 }  // namespace stillpoint::respct
+
+#endif

@@ -14,6 +14,10 @@
 //
 // Threads: any; a transaction belongs to the thread that runs its body. Cost and durability: sp_spht_run.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -352,3 +356,5 @@ auto atomically(Body&& body, unsigned flags = 0) -> std::invoke_result_t<Body&, 
 }
 
 }  // namespace stillpoint::spht
+
+#endif

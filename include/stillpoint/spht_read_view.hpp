@@ -5,6 +5,10 @@
 //
 // The layout belongs to the interface of the library: programs and library have the same major version.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <cstddef>
 #include <cstdint>
 
@@ -78,3 +82,5 @@ struct read_view {
 static_assert(offsetof(read_view, read_before) == 16 && offsetof(read_view, lines) == 56 && sizeof(read_view) == 88);
 
 }  // namespace stillpoint::spht
+
+#endif

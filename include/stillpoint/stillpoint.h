@@ -209,6 +209,11 @@ struct sp_layout_record {
 void sp_fase_begin(void);
 void sp_fase_end(void);
 
+/* True: what a thread stores between sp_fase_begin and sp_fase_end survives a crash as a whole or not at all, also where code stores it
+ * that knows nothing of Stillpoint, such as containers of the standard library. So it is with the engines pmthreads, nvthreads and pronto,
+ * and without a pool. False: the engine wants to be told of each store (respct, spht). */
+bool sp_sections_are_atomic(void);
+
 /* Allow a checkpoint between the two calls although the thread holds locks: around a sleep, a wait for another
  * thread, or a call that may block. Stores of the FASE before sp_fase_pause may become durable without its
  * stores after sp_fase_resume: pause where that is consistent, and store nothing durable in between. Locks that

@@ -60,6 +60,12 @@ STILLPOINT_API void sp_fase_begin(void) { stillpoint::fase_enter_section(); }
 
 STILLPOINT_API void sp_fase_end(void) { stillpoint::fase_leave(nullptr); }
 
+STILLPOINT_API bool sp_sections_are_atomic(void)
+{
+    const Session* const session = used_session();
+    return session == nullptr || stillpoint::sections_are_atomic(session->driver->programs);
+}
+
 STILLPOINT_API void sp_fase_pause(void) { stillpoint::fase_pause(); }
 
 STILLPOINT_API void sp_fase_resume(void) { stillpoint::fase_resume(); }

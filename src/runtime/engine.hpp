@@ -147,6 +147,12 @@ enum class Programs : std::uint8_t {
     return programs != Programs::operations && programs != Programs::transactions && programs != Programs::typed_objects;
 }
 
+/// Plain stores between sp_fase_begin and sp_fase_end survive as a whole or not at all.
+[[nodiscard]] constexpr bool sections_are_atomic(Programs programs) noexcept
+{
+    return programs == Programs::locks || programs == Programs::critical_sections || programs == Programs::operations;
+}
+
 /// The functions of an engine that offline tools call, without starting it.
 struct EngineDriver {
     EngineFormat format;

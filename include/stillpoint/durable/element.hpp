@@ -2,6 +2,10 @@
 // How the durable containers store a T, and take it as argument: std::string is kept as pronto::string and taken as std::string_view,
 // std::vector<T> of trivially copyable elements as pronto::vector<T> and std::span<const T>; all others as they are.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,3 +71,5 @@ template <class T>
 }
 
 }  // namespace stillpoint::durable
+
+#endif

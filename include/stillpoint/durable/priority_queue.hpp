@@ -1,6 +1,10 @@
 #pragma once
 // A std::priority_queue that survives. Changes are durable on return; the caller synchronises as with std::priority_queue.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <algorithm>
 #include <functional>
 #include <stdexcept>
@@ -75,3 +79,5 @@ private:
 };
 
 }  // namespace stillpoint::durable
+
+#endif

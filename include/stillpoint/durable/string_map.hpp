@@ -2,6 +2,10 @@
 // A map of strings to strings that survives, for many threads. Changes are durable on return; threads that change at the same time wait for
 // the medium together (group commit).
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <array>
 #include <functional>
 #include <mutex>
@@ -187,3 +191,5 @@ private:
 };
 
 }  // namespace stillpoint::durable
+
+#endif

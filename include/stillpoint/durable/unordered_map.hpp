@@ -1,6 +1,10 @@
 #pragma once
 // A std::unordered_map that survives. Changes are durable on return; the caller synchronises as with std::unordered_map.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <functional>
 #include <string_view>
 #include <type_traits>
@@ -103,3 +107,5 @@ private:
 };
 
 }  // namespace stillpoint::durable
+
+#endif

@@ -1,6 +1,10 @@
 #pragma once
 // A std::vector that survives. Changes are durable on return; the caller synchronises as with std::vector.
 
+#if __cplusplus < 202002L
+#error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
+#else
+
 #include <stdexcept>
 #include <vector>
 
@@ -81,3 +85,5 @@ private:
 };
 
 }  // namespace stillpoint::durable
+
+#endif
