@@ -20,11 +20,12 @@ guest_packages="qemu-system-x86 qemu-utils busybox-static e2fsprogs cpio"
 # is left out, without a runtime or a peer what needs it. Matplotlib draws the plots of the benchmark's report, and
 # Chromium opens it in a test. Foreign programs that are tested with Stillpoint: what fetches and builds the sources of Kyoto Cabinet and
 # rrdcached, and Tokyo Cabinet with its own test programs; and valgrind. The checks of packages and of the binary interface; a second
-# shell, which reads its completion; gdb, which looks into pools. A reader of figures for Prometheus. A compiler and an emulator for
-# AArch64, for the arch layer there.
+# shell, which reads its completion; gdb, which looks into pools. A reader of figures for Prometheus. Python's package is compiled by
+# cffi. A compiler and an emulator for AArch64, for the arch layer there.
 test_packages="clang-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libpmemobj-dev liblmdb-dev librocksdb-dev libsqlite3-dev
 python3-matplotlib chromium-headless-shell
 lintian abigail-tools zsh gdb
+python3-cffi python3-setuptools python3-dev
 dpkg-dev zlib1g-dev libglib2.0-dev tokyocabinet-bin libtokyocabinet-dev valgrind python3-prometheus-client g++-aarch64-linux-gnu qemu-user
 $guest_packages $memcached_packages $site_packages"
 # The programs of tests/foreign. Servers are not here: tests/foreign/unpack.py takes them out of their packages, since
@@ -81,6 +82,9 @@ found_without_dpkg() {
     python3-prometheus-client) /usr/bin/python3 -c "import prometheus_client" 2>/dev/null && return 0 || return 1 ;;
     mkdocs-material) [ -d /usr/share/mkdocs/themes/material ] || python3 -c "import material" 2>/dev/null && return 0 || return 1 ;;
     libmemcached-tools) command -v memcaslap >/dev/null 2>&1 || command -v memaslap >/dev/null 2>&1 && return 0 || return 1 ;;
+    python3-cffi) python3 -c "import cffi" 2>/dev/null && return 0 || return 1 ;;
+    python3-setuptools) python3 -c "import setuptools" 2>/dev/null && return 0 || return 1 ;;
+    python3-dev) header=python3.11/Python.h ;;
     abigail-tools) command -v abidiff >/dev/null 2>&1 && return 0 || return 1 ;;
     tokyocabinet-bin) command -v tcumttest >/dev/null 2>&1 && return 0 || return 1 ;;
     qemu-system-x86) command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0 || return 1 ;;

@@ -27,6 +27,8 @@ NOT_RUN = {
     "make uninstall PREFIX=$HOME/stillpoint": "other pages need it; tests/install removes an installation",
     "make packages": "tests/install makes them",
     "make build-bench": "make test has built it",
+    "pip install ./bindings/python": "downloads; tests/bindings builds the package",
+    "stillpoint run --pool visits.pool -- python3 visits.py": "tests/bindings runs the program with the package",
     "stillpoint bench --workload": "measures for minutes; tests/bench runs the bench",
     "stillpoint cc --runtime=undo -O2 -c tree.c": "any file of the reader's",
     "stillpoint cc --runtime=./bad.yaml": "shows an error in a file that the page does not show whole; tests/nvhooks has its like",
