@@ -56,7 +56,7 @@ list(REMOVE_ITEM pages ${compiler_pages})
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tool)
 install(FILES ${compiler_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT compiler)
 install(DIRECTORY tracing packaging/systemd DESTINATION ${CMAKE_INSTALL_DATADIR}/stillpoint COMPONENT tool
-    FILES_MATCHING PATTERN "*.bt" PATTERN "*.service")
+    FILES_MATCHING PATTERN "*.bt" PATTERN "*.gdb" PATTERN "*.service")
 install(DIRECTORY docs/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/stillpoint COMPONENT tool FILES_MATCHING PATTERN "*.json")
 install(FILES tools/gdb/stillpoint-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/stillpoint/gdb COMPONENT tool)
 if(TARGET stillpoint_completion)

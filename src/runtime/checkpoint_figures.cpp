@@ -33,9 +33,8 @@ void record_commit(std::uint64_t epoch, std::uint64_t captured_ns, std::uint64_t
     here.fences.store(counters.fences, std::memory_order_relaxed);
     STILLPOINT_PROBE3(durable, epoch, write_ns, captured_ns);
     here.write_ns_last.store(write_ns, std::memory_order_relaxed);
-    os::log(os::Severity::debug, "epoch {} is durable: written in {:.3f} ms, {} pages, last stop {:.3f} ms", epoch,
-            static_cast<double>(write_ns) / 1e6, here.dirty_pages_last.load(std::memory_order_relaxed),
-            static_cast<double>(here.stop_ns_last.load(std::memory_order_relaxed)) / 1e6);
+    os::log(os::Severity::debug, "epoch {} is durable: written in {:.3f} ms, last stop {:.3f} ms", epoch,
+            static_cast<double>(write_ns) / 1e6, static_cast<double>(here.stop_ns_last.load(std::memory_order_relaxed)) / 1e6);
 }
 
 void probe_captured(std::uint64_t epoch) noexcept
