@@ -56,7 +56,8 @@ bool is_ours(const struct sigaction& action) noexcept
     return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == &stillpoint_on_term;
 }
 
-bool is_default(const struct sigaction& action) noexcept { return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL; }
+/// Whatever its flags: the kernel looks at the handler alone.
+bool is_default(const struct sigaction& action) noexcept { return action.sa_handler == SIG_DFL; }
 
 struct sigaction our_action() noexcept
 {

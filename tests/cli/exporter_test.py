@@ -8,6 +8,7 @@
 import http.client
 import importlib.util
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -152,6 +153,21 @@ class Exporter(CommandLineTest):
                 pass
         self.assertEqual(self.ask()[0].status, 200)
         self.assertIsNone(exporter.poll())
+
+    def test_without_descriptors_it_waits_and_goes_on(self):
+        exporter = self.exporter(self.pool)
+        resource.prlimit(exporter.pid, resource.RLIMIT_NOFILE, (20, 20))
+        clients = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(40)]
+        ticks = [self.cpu_ticks(exporter), time.sleep(0.5), self.cpu_ticks(exporter)]
+        self.assertLess(ticks[2] - ticks[0], 0.2 * os.sysconf("SC_CLK_TCK"))
+        for client in clients:
+            client.close()
+        self.assertEqual(self.ask()[0].status, 200)
+
+    def cpu_ticks(self, process):
+        with open(f"/proc/{process.pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
 
     def test_wrong_words_are_refused(self):
         for words in (("--listen", "9742"), ("--listen", "localhost:1"), ("--listen", "::1:9742"), ("--listen", "127.0.0.1:70000"), ()):

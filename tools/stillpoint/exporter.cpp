@@ -54,7 +54,6 @@ using HttpServer = std::unique_ptr<evhttp, FreedBy<evhttp_free>>;
 struct Exporter {
     const ExporterArguments* arguments = nullptr;
     evconnlistener* listener = nullptr;
-    event* resume = nullptr;
 };
 
 void reply(evhttp_request* request, int status, const char* reason, std::string_view type, std::string_view text)
@@ -84,12 +83,14 @@ void on_health(evhttp_request* request, void*) { reply(request, HTTP_OK, "OK", p
 
 void on_other(evhttp_request* request, void*) { reply(request, HTTP_NOTFOUND, "Not Found", plain, "try /metrics or /healthz\n"); }
 
+/// The timer that ends a pause. Here, because the listener's context is the HTTP server's own.
+event* end_of_pause = nullptr;
+
 /// The process has no descriptor left: the listener would wake at once, again and again.
-void on_accept_failure(evconnlistener* listener, void* context)
+void on_accept_failure(evconnlistener* listener, void*)
 {
-    const auto& exporter = *static_cast<const Exporter*>(context);
     evconnlistener_disable(listener);
-    event_add(exporter.resume, &pause_without_descriptors);
+    event_add(end_of_pause, &pause_without_descriptors);
 }
 
 void resume_listening(evutil_socket_t, short, void* context) { evconnlistener_enable(static_cast<const Exporter*>(context)->listener); }
@@ -106,7 +107,7 @@ int serve(const ExporterArguments& arguments)
     }
     std::signal(SIGPIPE, SIG_IGN);
     const EventBase base{event_base_new()};
-    Exporter exporter{&arguments, nullptr, nullptr};
+    Exporter exporter{&arguments, nullptr};
     const HttpServer server{base ? evhttp_new(base.get()) : nullptr};
     const Event resume{base ? evtimer_new(base.get(), &resume_listening, &exporter) : nullptr};
     const Event on_term{base ? evsignal_new(base.get(), SIGTERM, &end_loop, base.get()) : nullptr};
@@ -114,7 +115,7 @@ int serve(const ExporterArguments& arguments)
     if (!server || !resume || !on_term || !on_interrupt) {
         return no_memory();
     }
-    exporter.resume = resume.get();
+    end_of_pause = resume.get();
     evhttp_set_timeout(server.get(), client_seconds_max);
     evhttp_set_max_headers_size(server.get(), head_bytes_max);
     evhttp_set_max_body_size(server.get(), head_bytes_max);
