@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from command_line import BUILD, SMALL, CommandLineTest
+from command_line import BUILD, COUNTER, ROOT, SMALL, TOOL, CommandLineTest
 from support import json_schema
 
 INSIDE = BUILD / "bin/cli_inside"
@@ -126,6 +126,34 @@ class Inside(CommandLineTest):
         node = self.fields(first["object"])
         self.assertEqual((first["type"], node["count"]["value"], node["key"]["value"]), ("logged<Node *>", "20", "2"))
 
+    def test_classes(self):
+        self.make(program=BUILD / "bin/cli_classes")
+        roots = self.dumped("--program", BUILD / "bin/cli_classes", "--type", "tail=bank::Tail")
+        account = roots["bank::Account"]["value"]
+        bases = [field for field in account["fields"] if field.get("note") == "base class"]
+        self.assertEqual([base["type"] for base in bases], ["bank::Base", "bank::Other"])
+        self.assertEqual(self.fields(bases[0])["base_value"]["value"], "5")
+        fields = self.fields(account)
+        self.assertNotIn("count", fields)
+        self.assertEqual({name: fields[name]["value"] for name in ("kind", "hits", "own", "text", "member")},
+                         {"kind": "big", "hits": "3", "own": "null", "text": '"hi\\x01"', "member": "0xffffffffffffffff"})
+        self.assertEqual((fields["self"]["target"], fields["maybe"]["fields"][0]["value"]), ("cycle", "7"))
+        self.assertEqual([one["value"] for one in fields["triple"]["elements"]], ["1", "2", "3"])
+        self.assertEqual([one["value"] for one in self.fields(roots["tail"]["value"])["items"]["elements"]], ["1", "2", "3", "4"])
+
+    def test_every_form_of_debug_information_says_the_same(self):
+        self.make()
+        said = {}
+        for words in ("gcc -gdwarf-4 -fdebug-types-section", "gcc -gdwarf-5 -fdebug-types-section -gz", "gcc -g -gsplit-dwarf",
+                      "clang-19 -g", "clang-19 -g -gsplit-dwarf"):
+            if shutil.which(words.split()[0]):
+                source = [ROOT / "tests/cli/cli_inside.c", f"-I{ROOT}/include", f"-L{BUILD}/lib", "-lstillpoint", "-pthread",
+                          "-o", "inside"]
+                subprocess.run([*words.split(), *map(str, source)], cwd=self.folder, check=True)
+                text = self.stillpoint("dump", "--program", "inside", self.pool).stdout
+                said[words] = text.replace("long int", "long").replace("short int", "short")
+        self.assertEqual(len(set(said.values())), 1, said)
+
     def diff(self, *options, exit_code=1, before="before.pool"):
         done = self.stillpoint("diff", "--json", *options, before, self.pool)
         self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
@@ -186,6 +214,16 @@ class Inside(CommandLineTest):
                     with self.subTest(program=program, kind=kind, command=command[0]):
                         done = self.stillpoint(*command, "--program", program, *words, self.pool)
                         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_pool_in_use_is_refused_and_a_copy_suggested(self):
+        words = [TOOL, "run", "--quiet", "--pool", self.pool, *SMALL, "--", COUNTER, "wait"]
+        with subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True) as holder:
+            self.assertEqual([holder.stdout.readline() for _ in range(2)][1], "ready\n")
+            for command in (("dump", self.pool), ("diff", self.pool, self.pool)):
+                self.assert_refused(self.stillpoint(*command), 75, "look into a copy: `stillpoint copy ")
+            self.assertEqual(self.stillpoint("copy", "--pause", self.pool, "copied.pool").returncode, 0)
+            self.assertIn('handle "runs"', self.stillpoint("dump", "copied.pool").stdout)
+            holder.kill()
 
     def test_damaged_debug_information_ends_no_command_by_a_signal(self):
         self.make()

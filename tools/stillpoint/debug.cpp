@@ -95,7 +95,7 @@ int debug(const DebugArguments& arguments, const std::vector<std::string>& optio
     }
     const auto opened = open_pool_to_read(arguments.path, true);
     if (!opened) {
-        return report_failure(opened.error());
+        return report_unopened(arguments.path, opened.error());
     }
     if (!arguments.program.empty() && access(arguments.program.c_str(), R_OK) != 0) {
         return report_error(errno == EACCES ? exit_codes::no_permission : exit_codes::no_input,

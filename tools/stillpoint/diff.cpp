@@ -154,11 +154,11 @@ int diff(const DiffArguments& arguments, bool progress)
 {
     const auto before = open_pool_to_read(arguments.before, true);
     if (!before) {
-        return report_failure(before.error());
+        return report_unopened(arguments.before, before.error());
     }
     const auto after = open_pool_to_read(arguments.after, true);
     if (!after) {
-        return report_failure(after.error());
+        return report_unopened(arguments.after, after.error());
     }
     const auto program = open_program(arguments.program, arguments.types);
     if (!program) {

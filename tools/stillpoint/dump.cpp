@@ -37,7 +37,7 @@ int dump(const DumpArguments& arguments, bool quiet)
 {
     const auto opened = open_pool_to_read(arguments.path, true);
     if (!opened) {
-        return report_failure(opened.error());
+        return report_unopened(arguments.path, opened.error());
     }
     return opened->driver->show_objects != nullptr ? dump_objects(arguments, *opened) : dump_image(arguments, *opened, !quiet);
 }

@@ -7,9 +7,11 @@
 #include "heap/heap.hpp"
 #include "media/open.hpp"
 #include "os/clock.hpp"
+#include "exit_codes.hpp"
 #include "output.hpp"
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
+#include "report.hpp"
 #include "runtime/durable_globals_table.hpp"
 #include "runtime/kept_types.hpp"
 #include "runtime/sync_objects.hpp"
@@ -168,6 +170,15 @@ Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock)
                     path, name, pool->facts().engine_layout_version, driver->format.layout_version);
     }
     return OpenedPool{std::move(*pool), driver};
+}
+
+int report_unopened(const std::string& path, const Failure& failure)
+{
+    if (failure.code != SP_E_POOL_LOCKED) {
+        return report_failure(failure);
+    }
+    const std::string text = text_of("{}, or look into a copy: `stillpoint copy {} COPY`", failure.text(), path);
+    return report_error(exit_codes::in_use, text, {.code = "pool_locked", .next = "`stillpoint copy`, and look into the copy"});
 }
 
 Result<Verification> verify(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit)

@@ -20,6 +20,9 @@ struct OpenedPool {
 /// Errors: as open_medium_read_only and Pool::open; pool_engine where no engine here knows the pool.
 [[nodiscard]] Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock);
 
+/// Reports why a pool cannot be looked into: of one that is in use with the way to do it.
+int report_unopened(const std::string& path, const Failure& failure);
+
 /// A cell of what the engine shows (EngineFacts), kept.
 struct KeptFact {
     std::uint64_t number;

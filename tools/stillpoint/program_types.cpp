@@ -80,17 +80,22 @@ std::uint64_t offset_of(Dwarf_Die& die)
     return not_said;
 }
 
-/// Where a variable lies in the file; nullopt: nowhere, or not at one place.
+/// Where a variable lies in the file; nullopt: nowhere, or not at one place: it is a thread's own, or lies in a register.
 std::optional<std::uint64_t> address_of(Dwarf_Die& die)
 {
     Dwarf_Attribute place;
     Dwarf_Op* operations = nullptr;
     std::size_t count = 0;
-    if (dwarf_attr(&die, DW_AT_location, &place) == nullptr || dwarf_getlocation(&place, &operations, &count) != 0 || count != 1 ||
-        operations[0].atom != DW_OP_addr) {
+    if (dwarf_attr(&die, DW_AT_location, &place) == nullptr || dwarf_getlocation(&place, &operations, &count) != 0 || count != 1) {
         return std::nullopt;
     }
-    return operations[0].number;
+    Dwarf_Addr address = operations[0].number;
+    Dwarf_Attribute listed;
+    const bool is_listed = operations[0].atom == DW_OP_addrx || operations[0].atom == DW_OP_GNU_addr_index;
+    if (is_listed && (dwarf_getlocation_attr(&place, &operations[0], &listed) != 0 || dwarf_formaddr(&listed, &address) != 0)) {
+        return std::nullopt;
+    }
+    return is_listed || operations[0].atom == DW_OP_addr ? std::optional<std::uint64_t>(address) : std::nullopt;
 }
 
 }  // namespace
@@ -117,6 +122,25 @@ struct ProgramTypes::Reader {
     {
         Dwarf_Die target;
         return referred(die, DW_AT_type, target) ? id_of(target) : 0;
+    }
+
+    /// The definition of a type of which `die` is the name alone.
+    Dwarf_Die defined(Dwarf_Die die)
+    {
+        Dwarf_Die unit;
+        if (dwarf_hasattr(&die, DW_AT_signature) != 0 && referred(die, DW_AT_signature, unit)) {
+            return unit;
+        }
+        if (!is_record(dwarf_tag(&die)) || !has_flag(die, DW_AT_declaration)) {
+            return die;
+        }
+        std::string name(index->qualified_name(die));
+        const char* const own = dwarf_diename(&die);
+        if (name.empty() && own != nullptr) {
+            name = own;
+        }
+        const Dwarf_Die* const found = name.empty() ? nullptr : index->type_named(name);
+        return found == nullptr ? die : *found;
     }
 
     /// The type below its typedefs and qualifiers.
@@ -157,16 +181,7 @@ struct ProgramTypes::Reader {
 
     TypeId id_of_plain(Dwarf_Die die, const std::string& alias)
     {
-        if (is_record(dwarf_tag(&die)) && has_flag(die, DW_AT_declaration)) {
-            std::string name(index->qualified_name(die));
-            const char* const own = dwarf_diename(&die);
-            if (name.empty() && own != nullptr) {
-                name = own;
-            }
-            if (Dwarf_Die* const defined = name.empty() ? nullptr : index->type_named(name); defined != nullptr) {
-                die = *defined;
-            }
-        }
+        die = defined(die);
         if (const auto found = by_die.find(die.addr); found != by_die.end()) {
             return found->second;
         }
@@ -196,6 +211,9 @@ struct ProgramTypes::Reader {
             return pointer_bytes;
         }
         Dwarf_Die target;
+        if (tag == DW_TAG_ptr_to_member_type) {
+            return referred(die, DW_AT_type, target) && dwarf_tag(&target) == DW_TAG_subroutine_type ? 2 * pointer_bytes : pointer_bytes;
+        }
         if ((tag != DW_TAG_typedef && tag != DW_TAG_array_type && tag != DW_TAG_enumeration_type && !is_qualifier(tag)) ||
             !referred(die, DW_AT_type, target)) {
             return 0;
@@ -234,6 +252,7 @@ struct ProgramTypes::Reader {
     /// As the source would write it.
     std::string name_of(Dwarf_Die die, unsigned depth)
     {
+        die = defined(die);
         const int tag = dwarf_tag(&die);
         if (depth == steps_max) {
             return "?";
@@ -255,6 +274,9 @@ struct ProgramTypes::Reader {
         }
         if (tag == DW_TAG_subroutine_type) {
             return "function";
+        }
+        if (tag == DW_TAG_ptr_to_member_type) {
+            return "pointer to member";
         }
         const char* const own = dwarf_diename(&die);
         const std::string_view full = index->qualified_name(die);

@@ -8,10 +8,14 @@ namespace stillpoint::tool {
 
 namespace {
 
-/// `type`, or an array of it that fills the object.
+/// `type`, or an array of it that fills the object. A structure that ends with an array of any length fills it by that.
 TypeId type_that_fills(ProgramTypes& program, TypeId type, std::uint64_t bytes)
 {
     const std::uint64_t size = program.type(type).size;
+    const auto& members = program.type(type).members;
+    if (!members.empty() && program.type(members.back().type).is_unbounded) {
+        return type;
+    }
     return size != 0 && bytes > size && bytes % size == 0 ? program.array_of(type, bytes / size) : type;
 }
 

@@ -93,6 +93,11 @@ void print_members(const ValueNode& value, std::size_t indent)
 
 void print_node(const ValueNode& value, std::size_t indent)
 {
+    if (value.note == "base class") {
+        print("{:{}}{}{}  (base class)\n", "", indent, short_type(value.type), value.text.empty() ? "" : " = " + printable(value.text));
+        print_members(value, indent + 2);
+        return;
+    }
     const std::string name = value.name.empty() ? "(anonymous)" : printable(value.name);
     print("{:{}}{}: {}{}{}{}\n", "", indent, name, short_type(value.type), value.text.empty() && !is_empty(value) ? "" : " = ",
           is_empty(value) ? "empty" : printable(value.text), remark_on(value));

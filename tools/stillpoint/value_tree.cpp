@@ -28,6 +28,22 @@ bool is_text(std::span<const std::byte> bytes)
     return is_printable && end != bytes.begin() && std::all_of(end, bytes.end(), [](std::byte one) { return one == std::byte{0}; });
 }
 
+/// In a type of the library, parts without a value say nothing, and one part alone is the value.
+void unwrap(ValueNode& node)
+{
+    std::erase_if(node.members, [](const ValueNode& one) {
+        return one.text.empty() && one.members.empty() && !one.is_array && (one.note.empty() || one.note == "base class");
+    });
+    if (node.members.size() != 1) {
+        return;
+    }
+    ValueNode only = std::move(node.members.front());
+    only.name = node.name;
+    only.type = node.type;
+    only.note = only.note == "base class" ? "" : only.note;
+    node = std::move(only);
+}
+
 }  // namespace
 
 std::string_view word_of(PointsTo target)
@@ -122,6 +138,9 @@ void ValueReader::read_record(ValueNode& node, const ProgramType& type, Place pl
         if (member.is_base) {
             node.members.back().note = "base class";
         }
+    }
+    if (type.name.starts_with("std::")) {
+        unwrap(node);
     }
 }
 
