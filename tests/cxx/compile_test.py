@@ -72,8 +72,9 @@ class Compiled(unittest.TestCase):
             cls.words[compiler] = [*words, "-include", header]
 
     def compiled(self, text, reason=None):
+        """Messages are the headers' own: one compiler is enough for them."""
         self.assertTrue(self.words, "no compiler is installed")
-        for compiler, words in self.words.items():
+        for compiler, words in list(self.words.items())[:None if reason is None else 1]:
             with self.subTest(compiler=compiler, text=text):
                 done = subprocess.run([*words, "-fsyntax-only", "-x", "c++", "-"], input=text, capture_output=True, text=True,
                                       check=False, timeout=120)
