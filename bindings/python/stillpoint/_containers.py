@@ -180,6 +180,10 @@ class DurableDict(Container, MutableMapping):
                 fail(code)
             yield found
 
+    def update(self, *others: Any, **values: Any) -> None:
+        with operation:
+            super().update(*others, **values)
+
     def clear(self) -> None:
         with operation:
             for key in list(self):
