@@ -92,6 +92,7 @@ class Inside(CommandLineTest):
                                           (64, "--type needs --program", ("--type", "bank=int")),
                                           (64, "no handle and no durable global", ("--root", "none")),
                                           (66, "No such file", ("--program", "none")),
+                                          (65, "is not a file", ("--program", self.folder)),
                                           (65, "cannot be read as a program", ("--program", __file__))):
             with self.subTest(words=words):
                 self.assert_refused(self.stillpoint("dump", *words, self.pool), exit_code, message)
@@ -188,13 +189,16 @@ class Inside(CommandLineTest):
 
     def test_what_is_gone_is_told_and_so_is_a_changed_block(self):
         self.make_two()
+        self.make()
+        names = [block.get("name") for block in self.diff("--program", INSIDE)["blocks"]]
+        self.assertIn("bank.first.next*3", names)
         shutil.copy(self.pool, self.folder / "before.pool")
         self.make("delete")
         found = self.diff("--program", INSIDE, "--type", "items=struct item")
         self.assertEqual([root["name"] for root in found["roots"] if root["change"] == "removed"], ["items"])
         [block] = found["blocks"]
         self.assertEqual((block["change"], block["name"]), ("changed", "bank.first"))
-        self.assertEqual([(field["field"], field["before"], field["after"]) for field in block["fields"]], [("balance", "-200", "1")])
+        self.assertEqual([(field["field"], field["before"], field["after"]) for field in block["fields"]], [("balance", "-400", "1")])
         back = self.stillpoint("diff", "--limit", "0", self.pool, "before.pool")
         self.assertEqual(back.returncode, 1)
         self.assertRegex(back.stdout, r"(?m)^\+ handle items  400 bytes at 0x48")

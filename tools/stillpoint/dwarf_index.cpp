@@ -6,6 +6,7 @@
 #include <cstring>
 #include <dwarf.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "exit_codes.hpp"
 #include "os/descriptor.hpp"
@@ -112,10 +113,14 @@ bool referred(Dwarf_Die& die, unsigned attribute, Dwarf_Die& found)
 
 tl::expected<std::unique_ptr<DwarfIndex>, ProgramError> DwarfIndex::open(const std::string& path)
 {
-    const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file.valid()) {
         const int code = errno == EACCES ? exit_codes::no_permission : exit_codes::no_input;
         return tl::unexpected<ProgramError>({code, text_of("{}: {}", path, std::strerror(errno)), "name the compiled program"});
+    }
+    struct stat kind{};
+    if (fstat(file.get(), &kind) != 0 || !S_ISREG(kind.st_mode)) {
+        return tl::unexpected<ProgramError>({exit_codes::data_error, text_of("{}: it is not a file: name the compiled program", path)});
     }
     static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
                                              .find_debuginfo = dwfl_standard_find_debuginfo,

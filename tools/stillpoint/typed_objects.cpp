@@ -1,6 +1,7 @@
 #include "typed_objects.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <deque>
 
@@ -16,8 +17,19 @@ constexpr std::uint64_t elements_max = 1 << 20;  ///< of an array, that are sear
 constexpr std::size_t path_bytes_max = 200;
 constexpr std::uint64_t steps_max = 20'000'000;  ///< through fields and elements, whatever the debug information says
 
+/// "list.first.next*3" is next, three times.
 std::string path_of_member(const std::string& path, const std::string& name)
 {
+    const std::size_t dot = path.rfind('.');
+    const std::string_view last = dot == std::string::npos ? std::string_view() : std::string_view(path).substr(dot + 1);
+    if (!name.empty() && last == name) {
+        return path + "*2";
+    }
+    if (!name.empty() && last.starts_with(name + "*")) {
+        std::uint64_t times = 0;
+        std::from_chars(last.data() + name.size() + 1, last.data() + last.size(), times);
+        return path.substr(0, dot + 1) + text_of("{}*{}", name, times + 1);
+    }
     return path.empty() || name.empty() ? path + name : path + "." + name;
 }
 
@@ -34,7 +46,11 @@ public:
         if (bytes == 0 || objects.size() >= objects_max_ || image_.at(address, bytes).empty()) {
             return;
         }
-        const bool is_new = objects.try_emplace(address, TypedObject{type, bytes, path.substr(0, path_bytes_max)}).second;
+        const bool is_new = objects
+                                .try_emplace(
+                                    address,
+                                    TypedObject{type, bytes, path.size() > path_bytes_max ? path.substr(0, path_bytes_max) + "..." : path})
+                                .second;
         if (is_new) {
             waiting_.push_back(address);
         }
