@@ -26,6 +26,7 @@
 #include "runtime/options.hpp"
 #include "runtime/pool_compaction.hpp"
 #include "runtime/pool_conversion.hpp"
+#include "runtime/salvage.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint {
@@ -213,6 +214,9 @@ struct EngineDriver {
     /// or a field to drop is not gone), object_type (it describes one twice, and differently), pool_full (too many types).
     Result<ConversionReport> (*convert)(const Pool& pool, const ConversionRequest& request,
                                         void (*progress)(std::uint64_t done, std::uint64_t total)) = nullptr;
+    /// Makes a private copy of a damaged pool, opened for writing, one that opens, with all that its checksums prove; for `stillpoint
+    /// salvage`. nullptr: the engine cannot prove parts. Errors: pool_corrupt (nothing can be proved), io, no_space, no_memory.
+    Result<SalvageReport> (*salvage)(Pool& pool) = nullptr;
 };
 
 /// The format of a pool of that layout version; nullptr: the engine has none.

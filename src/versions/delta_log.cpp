@@ -107,6 +107,32 @@ Result<bool> DeltaLog::find_head(const Medium& medium, std::uint64_t durable_epo
     return is_found && head.batches != 0 && weight(head.epoch, head.checksum) == digest;
 }
 
+Result<DeltaLog::NewestHead> DeltaLog::newest_head(const Medium& medium, std::uint64_t durable_epoch) const
+{
+    static constexpr DeltaHead zero{};
+    NewestHead found;
+    std::uint64_t epoch = 0;
+    for (std::uint64_t place = 0; place < table_places; ++place) {
+        bool has_sound = false;
+        for (std::uint64_t copy = 0; copy < table_copies; ++copy) {
+            DeltaHead head{};
+            const std::uint64_t offset = byte_offset(FilePage{row_.head_file_page(place) + copy});
+            if (auto done = medium.read(offset, std::as_writable_bytes(std::span(&head, 1))); !done) {
+                return pass_on(done.error());
+            }
+            const bool is_zero = std::memcmp(&head, &zero, sizeof head) == 0;
+            const bool is_sound = is_zero || (head.epoch != 0 && head.checksum == head_checksum(head, hash_seed_));
+            has_sound = has_sound || is_sound;
+            if (is_sound && !is_zero && head.epoch <= durable_epoch && head.epoch > epoch) {
+                epoch = head.epoch;
+                found.weight = head.batches == 0 ? 0 : weight(head.epoch, head.checksum);
+            }
+        }
+        found.is_certain = found.is_certain && has_sound;
+    }
+    return found;
+}
+
 Result<void> DeltaLog::take_batch(const Medium& medium, const VersionTable& table, DeltaReplay& replay, std::uint64_t page,
                                   std::uint64_t index_pages, std::uint64_t newer_epoch)
 {
@@ -139,10 +165,14 @@ Result<void> DeltaLog::take_batch(const Medium& medium, const VersionTable& tabl
     for (std::uint64_t i = head.groups; i-- != 0;) {
         const std::uint64_t image_page = parts.pages[i];
         const auto lines = static_cast<std::uint64_t>(std::popcount(parts.masks[i]));
-        if (lines == 0 || lines > line || image_page >= table.image_pages() || table.consistent(image_page).epoch == 0) {
+        const bool is_page = image_page < table.image_pages() && (leaves_out_lines_of_no_page_ || table.consistent(image_page).epoch != 0);
+        if (lines == 0 || lines > line || !is_page) {
             return is_damaged("has lines of no page");
         }
         line -= lines;
+        if (table.consistent(image_page).epoch == 0) {
+            continue;
+        }
         if (head.epoch > table.consistent(image_page).epoch || is_removed(Canary::delta_superseded)) {
             replay.add_group(*batch, image_page, parts.masks[i], line);
             note_lines(image_page, std::max(newest_lines_[image_page], head.epoch));
@@ -175,6 +205,7 @@ Result<bool> DeltaLog::load(const Medium& medium, const VersionTable& table, std
     std::uint64_t newer_epoch = head.newest_epoch + 1;
     std::uint64_t sum = 0;
     for (std::uint64_t left = head.batches; left != 0; --left) {
+        whole_from_ = newer_epoch - 1;
         if (auto taken = take_batch(medium, table, replay, page, index_pages, newer_epoch); !taken) {
             return pass_on(taken.error());
         }
@@ -186,6 +217,7 @@ Result<bool> DeltaLog::load(const Medium& medium, const VersionTable& table, std
         sum += live(0).weight;
     }
     if (sum != head.digest) {
+        whole_from_ = durable_epoch;
         return fail(SP_E_POOL_CORRUPT, 0, "{}: the delta log does not match the commit record of epoch {}; restore the pool from a copy",
                     medium.path(), durable_epoch);
     }

@@ -47,6 +47,18 @@ public:
     [[nodiscard]] Result<bool> load(const Medium& medium, const VersionTable& table, std::uint64_t durable_epoch, std::uint64_t digest,
                                     DeltaReplay& replay);
 
+    // -- For a salvage.
+    struct NewestHead {
+        std::uint64_t weight = 0;  ///< what load() takes as its digest; 0: no batch is live
+        bool is_certain = true;  ///< no head is damaged in both its copies: that one may have been newer
+    };
+    /// Errors: pool_truncated, io.
+    [[nodiscard]] Result<NewestHead> newest_head(const Medium& medium, std::uint64_t durable_epoch) const;
+    /// load() leaves out lines of pages that have no copy: their table page is lost.
+    void leave_out_lines_of_no_page() noexcept { leaves_out_lines_of_no_page_ = true; }
+    /// After load() has failed: pages whose copy is of this epoch or a later one have all their lines.
+    [[nodiscard]] std::uint64_t whole_from() const noexcept { return whole_from_; }
+
     // -- An epoch, in this order. Room is what the epochs before have left free: a batch that this one lets die is in it from the next on.
     /// Nothing if the epoch has begun.
     void begin_epoch(std::uint64_t epoch) noexcept;
@@ -113,6 +125,8 @@ private:
     os::ReservedArray<std::byte> index_;
     os::ReservedArray<std::byte> head_page_;
     std::uint64_t head_digest_ = 0;
+    std::uint64_t whole_from_ = 0;
+    bool leaves_out_lines_of_no_page_ = false;
     std::uint64_t place_in_force_ = 0;
     /// A head of an epoch that did not commit may lie in the other place: it must not come to life.
     bool head_must_be_written_ = true;

@@ -16,7 +16,7 @@ DOCUMENT = (ROOT / "docs/guide/exit-codes.md").read_text(encoding="utf8")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # Codes of situations that no test can bring about at will: a disk that fails (tests/faults has those), and Ctrl-C.
 ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "copy": {71, 74},
-             "restore": {71, 74}, "compact": {71, 74}, "convert": {71, 74}, "doctor": {74}, "stats": {74}, "exporter": {71}, "top": {74},
+             "restore": {71, 74}, "salvage": {71, 74}, "compact": {71, 74}, "convert": {71, 74}, "doctor": {74}, "stats": {74}, "exporter": {71}, "top": {74},
              "crashtest": {0, 1, 65, 69, 73, 74, 75, 77, 130}}
 
 
@@ -132,6 +132,29 @@ class ExitCodes(CommandLineTest):
         self.expect("restore", 73, "copy.pool", "new.pool")
         self.expect("restore", 75, "--force", "copy.pool", self.pool)
         self.end_check("restore")
+
+    def test_of_salvage(self):
+        expect = self.everywhere_the_same("salvage", "new.pool")
+        expect(75, self.pool)
+        self.assertEqual(self.run_counter(pool=self.folder / "b.pool").returncode, 0)
+        expect(0, self.folder / "b.pool")
+        expect(73, self.folder / "b.pool")
+        self.expect("salvage", 1, self.pool_with_a_damaged_page(self.folder / "b.pool"), "c.pool")
+        self.end_check("salvage")
+
+    def pool_with_a_damaged_page(self, pool):
+        """The last page of the file that a check finds damaged."""
+        facts = json.loads(subprocess.run([TOOL, "check", "--json", pool], capture_output=True, text=True, check=True).stdout)
+        self.assertEqual(facts["result"], "sound")
+        content = pool.read_bytes()
+        for page in range(len(content) // 4096 - 1, 8, -1):
+            damaged = bytearray(content)
+            damaged[page * 4096] ^= 1
+            if any(content[page * 4096:page * 4096 + 4096]):
+                pool.write_bytes(damaged)
+                if subprocess.run([TOOL, "check", pool], capture_output=True, check=False).returncode == 65:
+                    return pool
+        return self.fail("no page of the file matters")
 
     def test_of_compact(self):
         expect = self.everywhere_the_same("compact", "new.pool")

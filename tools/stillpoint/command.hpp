@@ -78,6 +78,7 @@ void add_diff(CLI::App& app, Invocation& invocation);
 void add_debug(CLI::App& app, Invocation& invocation);
 void add_copy(CLI::App& app, Invocation& invocation);
 void add_restore(CLI::App& app, Invocation& invocation);
+void add_salvage(CLI::App& app, Invocation& invocation);
 void add_compact(CLI::App& app, Invocation& invocation);
 void add_convert(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);

@@ -267,6 +267,7 @@ int use(int argc, char** argv)
     add_debug(app, invocation);
     add_copy(app, invocation);
     add_restore(app, invocation);
+    add_salvage(app, invocation);
     add_compact(app, invocation);
     add_convert(app, invocation);
     add_doctor(app, invocation);

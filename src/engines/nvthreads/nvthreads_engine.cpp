@@ -15,6 +15,7 @@
 #include "runtime/session_state.hpp"
 #include "runtime/statistics.hpp"
 #include "versions/room.hpp"
+#include "versions/salvage.hpp"
 
 namespace stillpoint::nvthreads {
 
@@ -69,7 +70,8 @@ EngineDriver driver() noexcept
             .wants_shared_heap = &wants_shared_heap,
             .programs = Programs::critical_sections,
             .facts = &log_facts,
-            .more_formats = older_formats};
+            .more_formats = older_formats,
+            .salvage = &versions::salvage_pool};
 }
 
 NvthreadsEngine::~NvthreadsEngine()

@@ -10,6 +10,7 @@
 
 #include "versions/offline.hpp"
 #include "versions/room.hpp"
+#include "versions/salvage.hpp"
 #include "os/log.hpp"
 #include "runtime/instrumented_units.hpp"
 #include "runtime/kernel_writes.hpp"
@@ -49,6 +50,8 @@ Result<RecoveryReport> check(const Pool& pool, Findings* findings,
     return versions::check_pool(pool, has_delta_log(pool), findings, visit_image, context, progress);
 }
 
+Result<SalvageReport> salvage(Pool& pool) { return versions::salvage_pool(pool, has_delta_log(pool)); }
+
 }  // namespace
 
 EngineDriver driver() noexcept
@@ -65,7 +68,8 @@ EngineDriver driver() noexcept
             .check_options = &check_own_options,
             .statistics = own_statistic_rows,
             .advice = &advice,
-            .more_formats = older_formats};
+            .more_formats = older_formats,
+            .salvage = &salvage};
 }
 
 PmthreadsEngine::~PmthreadsEngine() { loader_.stop(); }

@@ -11,6 +11,7 @@
 #include "runtime/statistics.hpp"
 #include "versions/offline.hpp"
 #include "versions/room.hpp"
+#include "versions/salvage.hpp"
 
 namespace stillpoint::pronto {
 
@@ -48,7 +49,8 @@ EngineDriver driver() noexcept
             .programs = Programs::operations,
             .shares_process = true,
             .facts = &object_facts,
-            .more_formats = older_formats};
+            .more_formats = older_formats,
+            .salvage = &versions::salvage_pool};
 }
 
 OperationLog* log_of_session(const Session& session) noexcept

@@ -15,6 +15,7 @@
 #include "stillpoint/spht.h"
 #include "versions/offline.hpp"
 #include "versions/room.hpp"
+#include "versions/salvage.hpp"
 
 namespace stillpoint::spht {
 
@@ -84,7 +85,8 @@ EngineDriver driver() noexcept
             .lint = lint_rules,
             .programs = Programs::transactions,
             .facts = &log_facts,
-            .more_formats = older_formats};
+            .more_formats = older_formats,
+            .salvage = &versions::salvage_pool};
 }
 
 TransactionalMemory* memory_of_session(const Session& session) noexcept
