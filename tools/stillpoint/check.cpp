@@ -58,7 +58,7 @@ int report_finding(const CheckArguments& arguments, const Failure& failure)
     return report_failure(failure);
 }
 
-int report_damage(const CheckArguments& arguments, const Verification& verified)
+int report_damage(const CheckArguments& arguments, const Verification& verified, bool may_be_salvaged)
 {
     if (arguments.json) {
         Json json;
@@ -77,6 +77,10 @@ int report_damage(const CheckArguments& arguments, const Verification& verified)
     if (verified.damage_count > verified.damages.size()) {
         print_error("stillpoint: also: {} more\n", verified.damage_count - verified.damages.size());
     }
+    if (may_be_salvaged) {
+        print_error("stillpoint: without a copy: `stillpoint salvage {} NEW` makes a new pool of what is proved, and lists the rest\n",
+                    printable(arguments.path));
+    }
     return report_failure(verified.damages.front());
 }
 
@@ -92,7 +96,7 @@ int check(const CheckArguments& arguments, bool quiet)
         return report_finding(arguments, verified.error());
     }
     if (verified->damage_count != 0) {
-        return report_damage(arguments, *verified);
+        return report_damage(arguments, *verified, opened->driver->salvage != nullptr);
     }
     print_sound(arguments, opened->pool.facts(), *verified, os::monotonic_ns() - begin_ns);
     return exit_codes::ok;

@@ -75,7 +75,9 @@ class Salvages : public ::testing::Test {
 protected:
     void SetUp() override
     {
-        file_ = std::make_shared<PatchedFile>(pool_of_program());
+        const auto program = std::make_shared<PatchedFile>(pool_of_program());
+        ASSERT_EQ(versions::work_and_restart(program, driver().format, false), "");
+        file_ = std::make_shared<PatchedFile>(program->bytes());
         auto opened = versions::open_image(file_, driver().format, false);
         ASSERT_TRUE(opened) << opened.error().text();
         file_->undo();
@@ -87,6 +89,7 @@ protected:
         const auto segments = (*opened)->pool.segments();
         segments_.assign(segments.begin(), segments.end());
         ASSERT_GT(whole_.size(), 100U);
+        ASSERT_GT((*opened)->deltas->log.live_batches(), 0U);
     }
 
     /// The pages of the file that the program's state lies in.
