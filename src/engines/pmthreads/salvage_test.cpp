@@ -1,6 +1,7 @@
 // Salvages of damaged pools, against a model. The test flips bits by a seed, in page copies, version tables and delta log, and knows the
 // whole pool. What the salvage calls sound must be as it was, byte for byte; where only page copies are damaged, every page whose copy in
-// force is whole must be called sound; a lost page must be zero; and the engine's own recovery must take the pool.
+// force is whole must be called sound; a lost page must be zero, and an older one a copy that an epoch wrote; and the engine's own recovery
+// must take the pool.
 //
 // 300 pools by default; STILLPOINT_SALVAGES=10000 takes as many.
 
@@ -88,6 +89,12 @@ protected:
         slots_.resize((*opened)->pool.facts().image_bytes / page_bytes);
         const auto segments = (*opened)->pool.segments();
         segments_.assign(segments.begin(), segments.end());
+        for (std::uint64_t page = 0; page < file_->bytes().size() / page_bytes; ++page) {
+            const auto begin = file_->bytes().begin() + static_cast<std::ptrdiff_t>(page * page_bytes);
+            if (is_data_page(page)) {
+                copies_.emplace(begin, begin + page_bytes);
+            }
+        }
         ASSERT_GT(whole_.size(), 100U);
         ASSERT_GT((*opened)->deltas->log.live_batches(), 0U);
     }
@@ -166,12 +173,14 @@ protected:
                 continue;
             }
             EXPECT_FALSE(must_be_sound(page, damaged)) << "page " << page << " was sound, and is given up";
+            EXPECT_TRUE(listed->second == 0 || copies_.contains(now)) << "page " << page << " has bytes that no epoch left";
             EXPECT_EQ(listed->second == 0, now == zeroes && !made.contains(page)) << "page " << page;
         }
     }
 
     std::shared_ptr<PatchedFile> file_;
     std::map<std::uint64_t, Bytes> whole_;
+    std::set<Bytes> copies_;  ///< every page copy of the whole pool, older ones too
     std::vector<versions::VersionSlot> slots_;
     std::vector<Segment> segments_;
 };
