@@ -139,7 +139,7 @@ Result<SalvageReport> salvage_file(const std::string& made)
 }
 
 /// Sees the made pool as a program would.
-Result<void> look_at(const std::string& made, bool progress, Salvaged& salvaged)
+Result<void> look_at(const std::string& made, const std::string& path, bool progress, Salvaged& salvaged)
 {
     const auto opened = open_pool_to_read(made, true);
     if (!opened) {
@@ -153,7 +153,7 @@ Result<void> look_at(const std::string& made, bool progress, Salvaged& salvaged)
     }
     if (!salvaged.report.unsound.empty() && salvaged.report.unsound.front().first_page == 0 && salvaged.report.unsound.front().epoch == 0) {
         return fail(SP_E_POOL_CORRUPT, 0,
-                    "the page that says where the parts of the image lie is lost: restore a copy (stillpoint restore)");
+                    "{}: the page that says where the parts of the image lie is lost; restore a copy (stillpoint restore)", path);
     }
     auto verified = verify_all(*opened, progress, [&](const HandleFacts& handle) { note_handle(handle, facts.base_address, salvaged); });
     if (!verified) {
@@ -245,7 +245,7 @@ Result<Salvaged> make(const SalvageArguments& arguments, const NewFile& file, bo
         return pass_on(report.error());
     }
     salvaged.report = std::move(*report);
-    if (auto seen = look_at(file.first_name(), progress, salvaged); !seen) {
+    if (auto seen = look_at(file.first_name(), arguments.path, progress, salvaged); !seen) {
         return pass_on(seen.error());
     }
     if (auto published = file.publish(); !published) {
