@@ -29,22 +29,22 @@ void* look_up_from(void* where, const char* name, const char* version) noexcept
     return found != nullptr ? found : dlsym(where, name);  // Architectures younger than that version.
 }
 
-bool is_own(const void* function) noexcept
+bool lie_in_one_module(const void* one, const void* other) noexcept
 {
-    Dl_info of_function{};
-    Dl_info own{};
-    return dladdr(function, &of_function) != 0 && dladdr(&addresses, &own) != 0 && of_function.dli_fbase == own.dli_fbase;
+    Dl_info of_one{};
+    Dl_info of_other{};
+    return dladdr(one, &of_one) != 0 && dladdr(other, &of_other) != 0 && of_one.dli_fbase == of_other.dli_fbase;
 }
 
-/// The function that the program would get without this library. Where this one was loaded late, by dlopen or for another
-/// library, the C library is not the next one but an earlier one.
+/// The function that the program would get without this library. Where this one was loaded late, for another library, the C library is
+/// not the next one but an earlier one.
 void* look_up(const char* name, const char* version) noexcept
 {
     if (void* const next = look_up_from(RTLD_NEXT, name, version); next != nullptr) {
         return next;
     }
     void* const earlier = look_up_from(RTLD_DEFAULT, name, version);
-    if (earlier == nullptr || is_own(earlier)) {
+    if (earlier == nullptr || lie_in_one_module(earlier, &addresses)) {
         end_for_missing(name);
     }
     note_locks_are_unseen();
@@ -58,6 +58,12 @@ void resolve() noexcept
 #define INTERCEPTED(name, version) addresses.name.store(look_up(#name, version), std::memory_order_relaxed);
 #include "interpose/intercepted.inc"
 #undef INTERCEPTED
+    // Where dlopen has brought this library, the C library is the next one too, since this one needs it: and the program calls that one's
+    // functions. Another library that is found first may call these here.
+    const void* const called = dlsym(RTLD_DEFAULT, "pthread_mutex_lock");
+    if (called != nullptr && lie_in_one_module(called, reinterpret_cast<const void*>(REAL(pthread_mutex_lock)))) {
+        note_locks_are_unseen();
+    }
 }
 
 void replace(std::span<const session_process::ReplacedCall> calls) noexcept

@@ -1,6 +1,7 @@
 """A program that gets the library for another library, after the C library: its locks are not seen, so a pool is refused with what to do.
 Without a pool it runs, and under `stillpoint run` it is durable."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -57,6 +58,18 @@ class LateLibrary(CommandLineTest):
         load = f"import ctypes; print(ctypes.CDLL({str(BUILD / 'lib/libstillpoint.so')!r}).sp_pool_default())"
         done = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "0\n", ""))
+
+    def test_a_pool_is_refused_where_dlopen_brings_it(self):
+        """The C library is then the next one as well, and still the one whose locks the program takes."""
+        opens = (f"import ctypes; library = ctypes.CDLL({str(BUILD / 'lib/libstillpoint.so')!r}, mode=getattr(ctypes, 'RTLD_' + __mode));"
+                 "library.sp_last_error.restype = ctypes.c_char_p;"
+                 f"print(library.sp_open({str(self.pool).encode()!r}, b'quiet=1 durability=process'), library.sp_last_error().decode())")
+        for python in filter(os.path.exists, {sys.executable, "/usr/bin/python3"}):
+            for mode in ("LOCAL", "GLOBAL"):
+                with self.subTest(python=python, mode=mode):
+                    done = subprocess.run([python, "-c", opens.replace("__mode", repr(mode))], capture_output=True, text=True, check=False)
+                    self.assertRegex(done.stdout, "^18 .*after the C library.*stillpoint run", done.stderr)
+                    self.assertFalse(self.pool.exists())
 
     def test_without_a_pool_it_runs(self):
         done = self.stillpoint(tool=self.program)
