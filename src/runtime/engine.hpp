@@ -217,6 +217,10 @@ struct EngineDriver {
     /// Makes a private copy of a damaged pool, opened for writing, one that opens, with all that its checksums prove; for `stillpoint
     /// salvage`. nullptr: the engine cannot prove parts. Errors: pool_corrupt (nothing can be proved), io, no_space, no_memory.
     Result<SalvageReport> (*salvage)(Pool& pool) = nullptr;
+    /// Gives the disk back what the pool's durable state does not need, for `stillpoint trim`. `pool` is open for writing, and no program
+    /// has it; a crash at any moment leaves it as it was. nullptr: the engine's pools have no such room. Errors: pool_corrupt, io,
+    /// no_memory.
+    Result<void> (*trim)(Pool& pool) = nullptr;
 };
 
 /// The format of a pool of that layout version; nullptr: the engine has none.

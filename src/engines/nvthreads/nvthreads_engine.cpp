@@ -16,6 +16,7 @@
 #include "runtime/statistics.hpp"
 #include "versions/room.hpp"
 #include "versions/salvage.hpp"
+#include "versions/trim.hpp"
 
 namespace stillpoint::nvthreads {
 
@@ -71,7 +72,8 @@ EngineDriver driver() noexcept
             .programs = Programs::critical_sections,
             .facts = &log_facts,
             .more_formats = older_formats,
-            .salvage = &versions::salvage_pool};
+            .salvage = &versions::salvage_pool,
+            .trim = &versions::trim_pool};
 }
 
 NvthreadsEngine::~NvthreadsEngine()

@@ -11,6 +11,7 @@
 #include "versions/offline.hpp"
 #include "versions/room.hpp"
 #include "versions/salvage.hpp"
+#include "versions/trim.hpp"
 #include "os/log.hpp"
 #include "runtime/instrumented_units.hpp"
 #include "runtime/kernel_writes.hpp"
@@ -51,6 +52,7 @@ Result<RecoveryReport> check(const Pool& pool, Findings* findings,
 }
 
 Result<SalvageReport> salvage(Pool& pool) { return versions::salvage_pool(pool, has_delta_log(pool)); }
+Result<void> trim(Pool& pool) { return versions::trim_pool(pool, has_delta_log(pool)); }
 
 }  // namespace
 
@@ -69,7 +71,8 @@ EngineDriver driver() noexcept
             .statistics = own_statistic_rows,
             .advice = &advice,
             .more_formats = older_formats,
-            .salvage = &salvage};
+            .salvage = &salvage,
+            .trim = &trim};
 }
 
 PmthreadsEngine::~PmthreadsEngine() { loader_.stop(); }

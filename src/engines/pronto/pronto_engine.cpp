@@ -12,6 +12,7 @@
 #include "versions/offline.hpp"
 #include "versions/room.hpp"
 #include "versions/salvage.hpp"
+#include "versions/trim.hpp"
 
 namespace stillpoint::pronto {
 
@@ -50,7 +51,8 @@ EngineDriver driver() noexcept
             .shares_process = true,
             .facts = &object_facts,
             .more_formats = older_formats,
-            .salvage = &versions::salvage_pool};
+            .salvage = &versions::salvage_pool,
+            .trim = &versions::trim_pool};
 }
 
 OperationLog* log_of_session(const Session& session) noexcept

@@ -16,6 +16,7 @@
 #include "versions/offline.hpp"
 #include "versions/room.hpp"
 #include "versions/salvage.hpp"
+#include "versions/trim.hpp"
 
 namespace stillpoint::spht {
 
@@ -86,7 +87,8 @@ EngineDriver driver() noexcept
             .programs = Programs::transactions,
             .facts = &log_facts,
             .more_formats = older_formats,
-            .salvage = &versions::salvage_pool};
+            .salvage = &versions::salvage_pool,
+            .trim = &versions::trim_pool};
 }
 
 TransactionalMemory* memory_of_session(const Session& session) noexcept
