@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import time
@@ -217,16 +218,21 @@ class Layouts(CompiledPrograms):
         self.build("steps", source_of(5, STEPS + layout(5), words))
         environment = {**CLEAN_ENVIRONMENT, "STILLPOINT_INTERVAL_MS": "2"}
         seen = set()
-        for turn in range(24):
+        chance = random.Random(26)
+        limit_s = 0.01  # A kill that came too early makes the next ones later, however slow the machine is.
+        for turn in range(100):
+            if turn >= 20 and len(seen) > 1:
+                break
             if not os.path.exists(self.path("globals.pool")):
                 self.runs("of1")
             child = subprocess.Popen([TOOL, "--quiet", "run", "--pool", "globals.pool", "--", "./steps"], cwd=self.folder, env=environment,
                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(0.004 + 0.0007 * turn)
+            time.sleep(chance.uniform(0, limit_s))
             child.kill()
             child.wait()
             number = int(self.kept().partition(":")[2])
             seen.add(number)
+            limit_s *= 1.15 if number == 1 else 0.9
             self.runs(programs[number])
             if number == 5:
                 os.remove(self.path("globals.pool"))
