@@ -143,15 +143,15 @@ void erase(ProgressLine progress)
     }
 }
 
-Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock)
+namespace {
+
+/// `read_only`, or for a change that comes later.
+Result<OpenedPool> open_pool_of(const std::string& path, Result<std::unique_ptr<Medium>> medium, bool read_only)
 {
-    MediumOptions options;
-    options.path = path;
-    auto medium = open_medium_read_only(options, lock);
     if (!medium) {
         return pass_on(medium.error());
     }
-    auto pool = Pool::open(std::move(*medium), EngineFormat{}, true);
+    auto pool = Pool::open(std::move(*medium), EngineFormat{}, read_only, !read_only);
     if (!pool) {
         return pass_on(pool.error());
     }
@@ -171,6 +171,22 @@ Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock)
     }
     return OpenedPool{std::move(*pool), driver};
 }
+
+MediumOptions at_path(const std::string& path)
+{
+    MediumOptions options;
+    options.path = path;
+    return options;
+}
+
+}  // namespace
+
+Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock)
+{
+    return open_pool_of(path, open_medium_read_only(at_path(path), lock), true);
+}
+
+Result<OpenedPool> open_pool_to_change(const std::string& path) { return open_pool_of(path, open_medium(at_path(path)), false); }
 
 int report_unopened(const std::string& path, const Failure& failure)
 {

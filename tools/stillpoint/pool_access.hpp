@@ -23,6 +23,10 @@ struct OpenedPool {
 /// Reports why a pool cannot be looked into: of one that is in use with the way to do it.
 int report_unopened(const std::string& path, const Failure& failure);
 
+/// Opens a pool that no program has, for a command that changes its file; opening changes nothing.
+/// Errors: as open_medium and Pool::open; pool_engine where no engine here knows the pool.
+[[nodiscard]] Result<OpenedPool> open_pool_to_change(const std::string& path);
+
 /// A cell of what the engine shows (EngineFacts), kept.
 struct KeptFact {
     std::uint64_t number;

@@ -4,10 +4,8 @@
 #include <cerrno>
 #include <vector>
 
-#include "api/registry.hpp"
 #include "heap/heap_layout.hpp"
 #include "json.hpp"
-#include "media/open.hpp"
 #include "new_file.hpp"
 #include "pool/image.hpp"
 #include "whole_copy.hpp"
@@ -125,17 +123,11 @@ Result<void> copy_file(const std::string& path, const std::string& made, bool pr
 
 Result<SalvageReport> salvage_file(const std::string& made)
 {
-    MediumOptions options;
-    options.path = made;
-    auto medium = open_medium(options);
-    if (!medium) {
-        return pass_on(medium.error());
+    auto opened = open_pool_to_change(made);
+    if (!opened) {
+        return pass_on(opened.error());
     }
-    auto pool = Pool::open(std::move(*medium), EngineFormat{}, false, true);
-    if (!pool) {
-        return pass_on(pool.error());
-    }
-    return find_engine(pool->facts().engine_name)->salvage(*pool);
+    return opened->driver->salvage(opened->pool);
 }
 
 /// Sees the made pool as a program would.

@@ -6,11 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/registry.hpp"
 #include "command.hpp"
 #include "json.hpp"
 #include "media/errno_text.hpp"
-#include "media/open.hpp"
 #include "os/descriptor.hpp"
 #include "pool_access.hpp"
 
@@ -48,50 +46,32 @@ Result<std::uint64_t> settled_disk_bytes(const std::string& path)
     return static_cast<std::uint64_t>(status.st_blocks) * block_bytes;
 }
 
-Result<Trimmed> trim_file(const std::string& path)
+Result<Trimmed> trim_pool(const std::string& path)
 {
-    MediumOptions options;
-    options.path = path;
-    auto medium = open_medium(options);
-    if (!medium) {
-        return pass_on(medium.error());
+    auto opened = open_pool_to_change(path);
+    if (!opened) {
+        return pass_on(opened.error());
     }
-    auto pool = Pool::open(std::move(*medium), EngineFormat{}, false, true);
-    if (!pool) {
-        return pass_on(pool.error());
-    }
-    const EngineDriver* const driver = find_engine(pool->facts().engine_name);
-    if (driver == nullptr || driver->trim == nullptr) {
+    const std::string engine(opened->driver->format.name);
+    if (opened->driver->trim == nullptr) {
         return fail(
             SP_E_POOL_ENGINE, 0,
             "{}: pools of the engine {} keep one copy of their data, so that they have no room to give back; stillpoint copy makes a "
             "sparse one",
-            path, pool->facts().engine_name);
+            path, engine);
     }
     const auto before = settled_disk_bytes(path);
     if (!before) {
         return pass_on(before.error());
     }
-    if (auto trimmed = driver->trim(*pool); !trimmed) {
+    if (auto trimmed = opened->driver->trim(opened->pool); !trimmed) {
         return pass_on(trimmed.error());
     }
     const auto after = settled_disk_bytes(path);
     if (!after) {
         return pass_on(after.error());
     }
-    return Trimmed{std::string(driver->format.name), *before, *after};
-}
-
-/// Errors as open_pool_to_read(): before anything is opened for writing.
-Result<Trimmed> trim_pool(const std::string& path)
-{
-    {
-        const auto seen = open_pool_to_read(path, true);
-        if (!seen) {
-            return pass_on(seen.error());
-        }
-    }
-    return trim_file(path);
+    return Trimmed{engine, *before, *after};
 }
 
 int trim(const TrimArguments& arguments)
