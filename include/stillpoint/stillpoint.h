@@ -109,16 +109,28 @@ void* sp_root_find(const char* handle, size_t* size_bytes);
 /* Frees the named object and forgets its name. Errors: SP_E_HANDLE_MISSING, SP_E_INVALID_ARGUMENT. */
 int sp_root_delete(const char* handle);
 
-/* sp_root of a type: `struct shop* s = SP_ROOT(struct shop, "shop");`. GNU C, inside functions. The handle is a string literal of at
- * most 79 bytes. It leaves a record in the program, by which `stillpoint run` and `stillpoint dump` know the object's type:
- * where the program has debug information (-g) its fields are compared at each start with those that the pool has, and a
- * difference is refused with the field's name (SP_E_LAYOUT; docs/guide/layouts.md). */
+/* sp_root of a type: `struct shop* s = SP_ROOT(struct shop, "shop");`. GNU C and C++, inside functions. The handle is a string literal of
+ * at most 79 bytes, without escapes and "%". It leaves a record in the program, by which `stillpoint run` and `stillpoint dump` know the
+ * object's type: where the program has debug information (-g) its fields are compared at each start with those that the pool has, and
+ * a difference is refused with the field's name (SP_E_LAYOUT; docs/guide/layouts.md). In a template the type needs a name. */
+#ifndef __cplusplus
 #define SP_ROOT(type, handle)                                                                                                              \
     __extension__({                                                                                                                        \
         static const struct sp_root_record sp_root_record_                                                                                 \
             __attribute__((section("sp_root_types"), used SP_PERSISTENT_RETAINED_)) = {handle, #type, sizeof(type)};                       \
         (type*)sp_root(handle, sizeof(type));                                                                                              \
     })
+#else
+/* A variable of an inline function cannot lie in a section with one of an ordinary function. */
+#define SP_ROOT(type, handle)                                                                                                              \
+    __extension__({                                                                                                                        \
+        __asm__ volatile(".pushsection sp_root_types,\"aR\",%%progbits\n\t.balign 8\n661:\t.asciz \"" handle "\"\n\t.org 661b+80\n\t"      \
+                         ".asciz \"" #type "\"\n\t.org 661b+248\n\t.quad %c0\n\t.popsection"                                               \
+                         :                                                                                                                 \
+                         : "i"(sizeof(type)));                                                                                             \
+        static_cast<type*>(sp_root(handle, sizeof(type)));                                                                                 \
+    })
+#endif
 struct sp_root_record {
     char handle[80];
     char type[168];

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -120,6 +121,27 @@ class Types(CompiledPrograms):
         self.assertIn('"shop"', dumped.stdout)
         json.loads(dumped.stdout)
         self.assertIn("SP_ROOT", dumped.stdout)
+
+    def test_roots_in_inline_functions_and_templates_of_cxx(self):
+        text = """#include <cstdio>
+#include "stillpoint/stillpoint.h"
+struct item {{ long {member}; }};
+inline item* in_inline() {{ return SP_ROOT(item, "in inline"); }}
+template <class T> item* in_template() {{ return SP_ROOT(item, "in template"); }}
+item* in_function() {{ return SP_ROOT(item, "in function"); }}
+int main() {{ return in_inline() && in_template<int>() && in_function() ? (puts("sound"), 0) : 1; }}
+"""
+        for compiler in ("c++", "clang++-19"):
+            if shutil.which(compiler) is None:
+                continue
+            for name, member in (("first", "pieces"), ("other", "count")):
+                self.build(name, text.format(member=member), "-g", "-std=c++20", compiler=compiler)
+            self.runs("first")
+            dumped = subprocess.run([TOOL, "dump", "--program", "first", "globals.pool"], cwd=self.folder, env=CLEAN_ENVIRONMENT,
+                                    capture_output=True, text=True, check=False)
+            self.assertEqual(dumped.stdout.count("pieces: long"), 3, dumped.stdout + dumped.stderr)
+            self.is_refused("other", "item: the member pieces is gone, and count is in its place")
+            os.remove(self.path("globals.pool"))
 
     def test_descriptions_that_say_nothing_are_refused(self):
         self.build("first", source_of())
