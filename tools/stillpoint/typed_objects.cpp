@@ -46,11 +46,11 @@ public:
         if (bytes == 0 || objects.size() >= objects_max_ || image_.at(address, bytes).empty()) {
             return;
         }
-        const bool is_new = objects
-                                .try_emplace(
-                                    address,
-                                    TypedObject{type, bytes, path.size() > path_bytes_max ? path.substr(0, path_bytes_max) + "..." : path})
-                                .second;
+        std::string brief = path.substr(0, path_bytes_max);
+        if (brief.size() < path.size()) {
+            brief.append("...");
+        }
+        const bool is_new = objects.try_emplace(address, TypedObject{type, bytes, std::move(brief)}).second;
         if (is_new) {
             waiting_.push_back(address);
         }
