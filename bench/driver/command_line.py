@@ -108,9 +108,9 @@ def parser():
                        help="kind of medium (default memory)")
     where.add_argument("--pool", metavar="DIR", help="folder of the pools (default /dev/shm for memory, otherwise this folder)")
     how = made.add_argument_group("how long")
-    how.add_argument("--seconds", type=seconds, default=2.1, metavar="S",
-                     help="measured time of each configuration in each cell (default 2.1)")
-    how.add_argument("--repeat", type=numbers(1, 1000), default=[7], metavar="N", help="rounds, at least (default 7)")
+    how.add_argument("--seconds", type=seconds, default=15, metavar="S",
+                     help="measured time of each configuration in each cell (default 15: slices of 3 s)")
+    how.add_argument("--repeat", type=numbers(1, 1000), default=[5], metavar="N", help="rounds, with a slice of each in it (default 5)")
     how.add_argument("--seed", type=int, default=1, help="of the order of the rounds and the moments of the kills")
     how.add_argument("--kills", type=lambda text: numbers(0, 1000)(text)[0], default=1, metavar="N",
                      help="kills and restarts of each configuration in each cell (default 1; 0 leaves them out)")

@@ -37,6 +37,11 @@ def cpu_per_operation(one):
     return (one["cpu_ns"] + one["settle_cpu_ns"]) / max(1, one["operations"])
 
 
+def memory_bytes(slices):
+    """The most at the end of a slice: memory of no named file, and the blocks of the pool's files; None without a slice."""
+    return max((one["anonymous_bytes"] + one["pool_bytes"] for one in slices), default=None)
+
+
 def per(slices, name, divisor):
     """Growth of a counter over all slices per unit of `divisor`; None where the engine does not count it."""
     if not slices or any(name not in one for one in slices):
@@ -106,11 +111,11 @@ class Measurements:
             "fences_per_checkpoint": per(every, "fences", "checkpoints") if self.has("checkpoints") else None,
             "epoch_ms": self.epoch_ms(every),
             "transactions": transactions_of(self.timed),
-            "resident_bytes": max((one["resident_bytes"] for one in every), default=None),
+            "memory_bytes": memory_bytes(every),
             "kill": self.kill,
         }
-        if baseline and baseline.slices and baseline is not self and facts["resident_bytes"]:
-            facts["memory_to_volatile"] = facts["resident_bytes"] / max(one["resident_bytes"] for one in baseline.slices)
+        if baseline and baseline.slices and baseline is not self and facts["memory_bytes"]:
+            facts["memory_to_volatile"] = facts["memory_bytes"] / memory_bytes(baseline.slices + baseline.timed)
         return facts
 
     def latency_spread(self):

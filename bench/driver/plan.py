@@ -155,8 +155,6 @@ def configurations_of(options, installation):
     found, skipped = [], []
     needs_hooks = any(installation.engine_named(name).needs_hooks for name in names)
     compiler = "_clang" if "hooks" in options.tracker or needs_hooks else ""
-    if compiler and "volatile-words" not in asked:
-        names.remove("volatile-words")  # there is none of Clang's code
     for engine in map(installation.engine_named, dict.fromkeys(names)):
         try:
             installation.worker(engine)

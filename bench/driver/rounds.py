@@ -14,15 +14,14 @@ from .process import Process
 
 
 def slice_ms(options):
-    """Long enough for some checkpoints, short against the machine's drift."""
+    """The measured time in as many slices as there are rounds, long enough for some checkpoints of the interval that is asked for."""
     if options.smoke:
         return 30
-    wanted = options.seconds * 1000 / options.repeat
-    return max(100, min(wanted, 500), *(3 * interval for interval in options.interval or [100]))
+    return max(100, options.seconds * 1000 / options.repeat, *(3 * interval for interval in options.interval or [0]))
 
 
 def rounds_of(options):
-    return max(options.repeat, round(options.seconds * 1000 / slice_ms(options))) if not options.smoke else 2
+    return 2 if options.smoke else options.repeat
 
 
 class CellRun:
@@ -99,17 +98,25 @@ class CellRun:
         rounds = rounds_of(self.options)
         for number, order in zip(range(rounds), orders(list(self.measurements), self.options.seed)):
             self.progress.show(f"{self.cell.title}: round {number + 1} of {rounds}")
-            slices = self._each(lambda one: self.workers[one].slice(length_ms), order)
-            timed = self._each(lambda one: self.workers[one].slice(length_ms / 2, timed=True), order)
+            slices = self._each(lambda one: self._slice(one, length_ms), order)
+            timed = self._each(lambda one: self._slice(one, length_ms / 2, timed=True), order)
             # Kept whole rounds only: an interruption leaves no round in which a configuration is missing.
             for one in self.measurements:
                 one.slices.append(slices[one])
                 one.timed.append(timed[one])
 
+    def _slice(self, one, length_ms, **how):
+        """An answer of its worker, with what its pool holds at the end of the slice."""
+        return {**self.workers[one].slice(length_ms, **how), "pool_bytes": self._pool_bytes(one.configuration)}
+
+    def _pool_bytes(self, configuration):
+        """Blocks of its files: pages of memory where they lie in shared memory, of a disk elsewhere."""
+        place = self.folder / configuration.name.replace(" ", "-")
+        return sum(path.stat().st_blocks * 512 for path in place.rglob("*") if path.is_file())
+
     def _disk_use(self):
         for one in self.measurements:
-            place = self.folder / one.configuration.name.replace(" ", "-")
-            one.disk_bytes = sum(path.stat().st_blocks * 512 for path in place.rglob("*") if path.is_file())
+            one.disk_bytes = self._pool_bytes(one.configuration)
 
     def _kills(self):
         def kill(one):
@@ -145,5 +152,5 @@ class CellRun:
             row["disk_bytes"] = getattr(one, "disk_bytes", None)
             row["fill_ns"] = getattr(one, "fill_ns", None)
             rows.append(row)
-        return {**self.cell.facts(), "slice_ms": slice_ms(self.options), "left_out": self.left_out + self.failures,
-                "configurations": rows}
+        return {**self.cell.facts(), "slice_ms": slice_ms(self.options), "slices_end_durable": True,
+                "left_out": self.left_out + self.failures, "configurations": rows}

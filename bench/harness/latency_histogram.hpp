@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace bench {
@@ -60,6 +61,16 @@ private:
 
     std::vector<std::uint64_t> counts_;
 };
+
+/// [[ns, count], ...], smallest first.
+inline std::string json_of(const LatencyHistogram& histogram)
+{
+    std::string json = "[";
+    histogram.for_each([&](std::uint64_t value_ns, std::uint64_t count) {
+        json += (json.size() > 1 ? ", [" : "[") + std::to_string(value_ns) + ", " + std::to_string(count) + "]";
+    });
+    return json + "]";
+}
 
 static_assert(LatencyHistogram::index_of(2047) == 2047 && LatencyHistogram::index_of(2048) == 2048);
 static_assert(LatencyHistogram::largest_of(LatencyHistogram::index_of(2048)) == 2049);

@@ -62,7 +62,7 @@ def cost_from(row, base, system):
         median(base, "rate"), median(row, "rate"), system.first_write_ns, (row.get("epoch_ms") or 0.0) * 1e6,
         row.get("dirty_pages_per_checkpoint") or 0.0, (row.get("stop_ns") or {}).get("p50", 0.0),
         median(row, "cpu_ns_per_operation") or 0.0,
-        (row.get("interval_ms") or 0) * 1e6, (base.get("resident_bytes") or 0) / model.PAGE_BYTES)
+        (row.get("interval_ms") or 0) * 1e6, (base.get("memory_bytes") or 0) / model.PAGE_BYTES)
 
 
 def add_model(figure, row, system, found, machine):

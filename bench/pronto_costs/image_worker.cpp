@@ -24,6 +24,7 @@
 
 #include "../harness/clock.hpp"
 #include "../harness/ending.hpp"
+#include "../harness/latency_histogram.hpp"
 #include "../harness/random.hpp"
 #include "durable_side.hpp"
 #include "stillpoint/pronto.hpp"
@@ -172,12 +173,17 @@ void sweep(Image& image, bool is_random, const Commands::Numbers& numbers, Answe
     std::atomic<bool> is_over{false};
     std::uint64_t operations = 0;
     std::uint64_t snapshots = 0;
+    LatencyHistogram latencies;
     Stopwatch watch;
     const std::uint64_t began_ns = monotonic_ns();
     std::thread program([&] {
+        std::uint64_t before_ns = monotonic_ns();
         do {  // One at least, also where the thread had to wait for a CPU longer than the slice.
             image.sweep(is_random, ++operations, accesses);
-        } while (monotonic_ns() - began_ns < slice_ns);
+            const std::uint64_t after_ns = monotonic_ns();
+            latencies.record(after_ns - before_ns);
+            before_ns = after_ns;
+        } while (before_ns - began_ns < slice_ns);
         is_over = true;
     });
     while (!is_over) {
@@ -191,7 +197,7 @@ void sweep(Image& image, bool is_random, const Commands::Numbers& numbers, Answe
     program.join();
     watch.lap();
     watch.add_to(answer, operations);
-    answer.number("snapshots", snapshots);
+    answer.number("snapshots", snapshots).raw("latencies_ns", json_of(latencies));
     take_snapshot();  // the next slice begins with protected pieces, whichever it is
 }
 

@@ -1,6 +1,6 @@
 """Snapshots: how long they stop the program, and what they cost it, by the size of the data."""
 
-from driver.figures import spread
+from driver.figures import percentiles, spread
 from driver.sides import started
 
 from .shown import at_most, duration, mebibytes, quartiles, short, table
@@ -12,10 +12,13 @@ An object of the given size, of which every page is written before each snapshot
 how long operations could be held. `beside a writer`: a thread stores 64-bit words at random places, each store an operation, from
 before the snapshot until after it; its slowest operation has the stop, the copies that its own faults made, and what else the machine
 did. The second table has operations of 1,000 accesses to 64-bit words, half of them stores, with snapshots in the given interval,
-against the same process without."""
+against the same process without, and the slowest of a hundred operations and the slowest of all in both. The last rows have snapshots at
+the usual interval."""
 
 SIZES_MIB = (2, 16, 64, 256, 1024)
 SLOWDOWN_MIB = (2, 64, 1024)
+USUAL_MIB = 1024
+USUAL_INTERVAL_NS = 10_000_000_000  # the option interval
 PATTERNS = ("sequential", "random")
 ACCESSES = 1000
 LARGEST = 1024
@@ -27,8 +30,14 @@ def sizes(quick, all_of):
     return [size for size in all_of if size <= 16] if quick else all_of
 
 
+def slowdown_cells(quick):
+    """(MiB, time between two snapshots): often, to see what one costs; and as the option interval has it, at the largest size."""
+    often = [(mib, max(50_000_000, mib * 2_000_000)) for mib in sizes(quick, SLOWDOWN_MIB)]
+    return often if quick else [*often, (USUAL_MIB, USUAL_INTERVAL_NS)]
+
+
 def steps(options):
-    return len(sizes(options.quick, SIZES_MIB)) + len(sizes(options.quick, SLOWDOWN_MIB))
+    return len(sizes(options.quick, SIZES_MIB)) + len(slowdown_cells(options.quick))
 
 
 def measure(bench):
@@ -38,11 +47,11 @@ def measure(bench):
         with started(bench, [SIDE], {"size_mib": mib}) as (processes, left_out):
             stops.append({"mib": mib, "left_out": left_out,
                           "rows": [row for process in processes for row in stops_of(bench, process)]})
-    for mib in sizes(bench.options.quick, SLOWDOWN_MIB):
-        bench.progress.step(f"slowdown by snapshots, {mebibytes(mib)}")
+    for mib, interval_ns in slowdown_cells(bench.options.quick):
+        bench.progress.step(f"slowdown by snapshots every {duration(interval_ns)}, {mebibytes(mib)}")
         with started(bench, [SIDE], {"size_mib": mib}) as (processes, left_out):
             slowdowns.append({"mib": mib, "left_out": left_out,
-                              "rows": [slowdown_of(bench, process, mib, pattern) for process in processes for pattern in PATTERNS]})
+                              "rows": [slowdown_of(bench, process, interval_ns, pattern) for process in processes for pattern in PATTERNS]})
     return {"stops": stops, "slowdowns": slowdowns}
 
 
@@ -62,11 +71,11 @@ def stops_of(bench, process):
                "slowest_ns_max": max((one["slowest_ns"] for one in found if "slowest_ns" in one), default=None)}
 
 
-def slowdown_of(bench, process, mib, pattern):
+def slowdown_of(bench, process, interval_ns, pattern):
     """Slices with snapshots and without them in turn."""
-    interval_ns = max(50_000_000, mib * 2_000_000)
     slice_ns = 2 * interval_ns + interval_ns // 2
     ratios, cpu_ratios, snapshots = [], [], []
+    latencies = {"with": [], "without": []}
     for number in range(bench.options.repeat + 1):
         answers = {}
         for name, interval in (("without", 0), ("with", interval_ns)) if number % 2 else (("with", interval_ns), ("without", 0)):
@@ -77,8 +86,12 @@ def slowdown_of(bench, process, mib, pattern):
             ratios.append(per["with"] / per["without"])
             cpu_ratios.append(cpu["with"] / cpu["without"])
             snapshots.append(answers["with"]["snapshots"])
+            for name, answer in answers.items():
+                latencies[name].append(percentiles(answer["latencies_ns"]))
     return {"pattern": pattern, "interval_ns": interval_ns, "slice_ns": slice_ns, "slowdown": spread(ratios), "cpu": spread(cpu_ratios),
-            "snapshots": spread(snapshots)}
+            "snapshots": spread(snapshots),
+            "latency_ns": {name: {rank: spread(one[rank] for one in found) for rank in ("p50", "p99", "max")}
+                           for name, found in latencies.items()}}
 
 
 def lines(result):
@@ -88,8 +101,11 @@ def lines(result):
     first = table(["data", "", "stop", "longest stop", "of it for operations to end", "until it is durable", "pages",
                    "slowest operation of the writer"], rows)
     rows = [[mebibytes(cell["mib"]), row["pattern"], duration(row["interval_ns"]), quartiles(row["slowdown"], lambda one: f"{one:.3f}"),
-             quartiles(row["cpu"], lambda one: f"{one:.3f}")] for cell in result["slowdowns"] for row in cell["rows"]]
-    return [*first, "", *table(["data", "accesses", "a snapshot every", "time, of that without", "CPU, of that without"], rows)]
+             quartiles(row["cpu"], lambda one: f"{one:.3f}"),
+             *(quartiles(row["latency_ns"][name][rank]) for rank in ("p99", "max") for name in ("with", "without"))]
+            for cell in result["slowdowns"] for row in cell["rows"]]
+    return [*first, "", *table(["data", "accesses", "a snapshot every", "time, of that without", "CPU, of that without",
+                              "p99 with", "p99 without", "slowest with", "slowest without"], rows)]
 
 
 def bars(result):

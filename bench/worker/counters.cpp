@@ -4,7 +4,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <unistd.h>
 
 #include "../engines/current.hpp"
 #include "../harness/answer.hpp"
@@ -98,16 +97,25 @@ void StopTimes::look()
     }
 }
 
-std::uint64_t resident_bytes()
+std::uint64_t anonymous_bytes()
 {
-    std::uint64_t pages = 0;
-    if (std::FILE* file = std::fopen("/proc/self/statm", "re")) {
-        if (std::fscanf(file, "%*u %" SCNu64, &pages) != 1) {
-            pages = 0;
-        }
-        std::fclose(file);
+    std::uint64_t sum_kib = 0;
+    std::FILE* const file = std::fopen("/proc/self/smaps", "re");
+    if (file == nullptr) {
+        return 0;
     }
-    return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    char line[4096 + 128];
+    bool is_nameless = false;  // shared memory of no file that has a name
+    std::uint64_t value = 0;
+    while (std::fgets(line, sizeof line, file) != nullptr) {
+        if (std::sscanf(line, "%*x-%*x %*4s %*x %*x:%*x %" SCNu64, &value) == 1) {
+            is_nameless = std::strstr(line, " /memfd:") != nullptr || std::strstr(line, " /dev/zero (deleted)") != nullptr;
+        } else if (is_nameless ? std::sscanf(line, "Pss: %" SCNu64, &value) == 1 : std::sscanf(line, "Anonymous: %" SCNu64, &value) == 1) {
+            sum_kib += value;
+        }
+    }
+    std::fclose(file);
+    return sum_kib * 1024;
 }
 
 }  // namespace bench

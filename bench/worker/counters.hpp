@@ -53,7 +53,8 @@ private:
     std::vector<std::uint64_t> epochs_ns_;
 };
 
-/// Resident memory of this process, and of the pages that it alone has, in bytes; 0 where the kernel does not say.
-[[nodiscard]] std::uint64_t resident_bytes();
+/// Memory that this process holds, in bytes: private pages, and its share of shared ones that no named file holds. Pages of a mapped
+/// pool are not among them: the driver counts the pool's blocks. 0 where the kernel does not say. Cost: a walk through the page tables.
+[[nodiscard]] std::uint64_t anonymous_bytes();
 
 }  // namespace bench

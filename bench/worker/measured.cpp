@@ -107,13 +107,14 @@ void Measured::end_slice(std::uint64_t operations, std::uint64_t wall_ns, std::u
     const std::uint64_t settle_began_ns = monotonic_ns();
     const std::uint64_t cpu_before = process_cpu_ns();
     settle();
+    const std::uint64_t settle_ns = monotonic_ns() - settle_began_ns;
     answer.number("operations", operations)
-        .number("wall_ns", wall_ns)
+        .number("wall_ns", wall_ns + settle_ns)
         .number("cpu_ns", cpu_ns)
         .number("settle_cpu_ns", process_cpu_ns() - cpu_before)
-        .number("settle_ns", monotonic_ns() - settle_began_ns)
+        .number("settle_ns", settle_ns)
         .number("changed_bytes", changed_bytes() - changed_before_)
-        .number("resident_bytes", resident_bytes())
+        .number("anonymous_bytes", anonymous_bytes())
         .raw("stops_ns", list_json(stops_.stops_ns()))
         .raw("epochs_ns", list_json(stops_.epochs_ns()));
     Counters().add_growth(before_, answer);
@@ -188,7 +189,7 @@ void Measured::timed_slice(std::uint64_t slice_ns, Answer& answer)
         }
     }
     add_phases(TransactionPhases::end(), answer);
-    answer.raw("latencies_ns", histogram_json(sum));
+    answer.raw("latencies_ns", json_of(sum));
 }
 
 void Measured::exact(std::uint64_t operations, std::uint64_t parts, Answer& answer)
@@ -207,15 +208,6 @@ void Measured::exact(std::uint64_t operations, std::uint64_t parts, Answer& answ
     }
     answer.number("fences_in_operations", fences);
     end_slice(operations / parts * parts, monotonic_ns() - began_ns, 0, answer);
-}
-
-std::string Measured::histogram_json(const LatencyHistogram& histogram)
-{
-    std::string json = "[";
-    histogram.for_each([&](std::uint64_t value_ns, std::uint64_t count) {
-        json += (json.size() > 1 ? ", [" : "[") + std::to_string(value_ns) + ", " + std::to_string(count) + "]";
-    });
-    return json + "]";
 }
 
 SliceThreads::Work Measured::part_of_the_job()

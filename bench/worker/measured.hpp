@@ -54,7 +54,6 @@ private:
     void end_slice(std::uint64_t operations, std::uint64_t wall_ns, std::uint64_t cpu_ns, Answer& answer);
     void settle();
     [[nodiscard]] std::uint64_t changed_bytes() const;
-    static std::string histogram_json(const LatencyHistogram& histogram);
 
     Work work_;
     Shape shape_;

@@ -12,8 +12,8 @@
 //   check                fault: what is wrong with the data; "" if nothing is
 //
 // At the end of its input it checks once more, and exits with 70 where something is wrong.
-// CPU time is that of the whole process, so a checkpoint thread's counts too; what it still has to write when the slice
-// is over is waited for and counted apart.
+// A slice ends when what was done in it is durable: wall_ns has settle_ns in it, the time that was waited for that. CPU time is that of
+// the whole process, so a checkpoint thread's counts too; that of the waiting is settle_cpu_ns.
 
 #include <cinttypes>
 #include <csignal>

@@ -64,7 +64,7 @@ class IsMeasured(Peer):
         for workload, (rows, _) in cells.items():
             row = rows["std-maps"]
             self.assertEqual((row["kind"], row["loses"]), ("peer", "everything"), workload)
-            for figure in ("rate", "to_volatile", "latency_ns", "resident_bytes", "memory_to_volatile"):
+            for figure in ("rate", "to_volatile", "latency_ns", "memory_bytes", "memory_to_volatile"):
                 self.assertTrue(row[figure], f"{workload}: {figure}")
 
     def test_one_in_c_beside_another_and_is_killed_without_loss(self):

@@ -23,7 +23,7 @@ def configuration(name, kind, ratio, **more):
         "latency_spread_ns": {rank: spread(value) for rank, value in latencies(250 / ratio).items() if rank != "count"},
         "stop_ns": latencies(60000) if kind == "engine" else None,
         "bytes_written": 4.4e9, "bytes_written_per_byte_changed": 6.1, "lines_written_back_per_operation": 0.4,
-        "fences_per_operation": 0.0021, "dirty_pages_per_checkpoint": 812.5, "epoch_ms": 104.2, "resident_bytes": 312e6,
+        "fences_per_operation": 0.0021, "dirty_pages_per_checkpoint": 812.5, "epoch_ms": 104.2, "memory_bytes": 312e6,
         "memory_to_volatile": None if kind == "volatile" else 1.42, "disk_bytes": 64 << 20, "fill_ns": 812e6,
         "kill": {"restart_to_first_operation_ns": 31e6, "down_ns": 33e6, "operations_done": 1200345,
                  "operations_lost": 40210 if kind == "engine" else 0, "to_full_speed_ns": 12e6 if ratio > 0.1 else None},

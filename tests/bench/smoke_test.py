@@ -75,7 +75,7 @@ class Smoke(unittest.TestCase):
         document = bench("--workload", "btree,queue", "--engine", "pmthreads", "--tracker", ",".join(trackers))
         for cell in document["cells"]:
             self.assertEqual([row["tracker"] for row in cell["configurations"] if row["kind"] != "volatile"], [*trackers])
-            self.assertEqual("volatile-words" in [row["name"] for row in cell["configurations"]], "hooks" not in trackers)
+            self.assertIn("volatile-words", [row["name"] for row in cell["configurations"]])
 
 
 if __name__ == "__main__":

@@ -8,10 +8,14 @@ TITLE = "Every engine and every peer on the same work"
 SENTENCE = ("Stillpoint's engines and other systems for durable data, measured by one program, in turn, in one run on one machine; "
             "a ratio of 1 is the speed of the same program without Stillpoint (volatile).")
 SUMMARY = "Speed as a ratio to the same program without Stillpoint, the faster of volatile and volatile-words where both ran"
-HOW = ("Each configuration is a process of its own; they work in turn, in slices of some hundred milliseconds, in an order that is "
-       "shuffled in each round. A ratio is taken between two slices of the same round, because machines drift; the median of the rounds "
-       "counts, with its quartiles. Before a process hands over it waits until what it wrote is durable.")
+TURNS = ("Each configuration is a process of its own; they work in turn, in an order that is shuffled in each round. A ratio is taken between "
+         "two slices of the same round, because machines drift; the median of the rounds counts, with its quartiles. ")
+ENDS_INSIDE = ("A slice ends when what was written in it is durable: checkpoints, snapshots and that wait are inside its time. Memory is what no "
+               "named file holds and the blocks of the pool's files together.")
+ENDS_OUTSIDE = ("Before a process hands over it waits until what it wrote is durable; that wait is not in its time. Memory is the process's "
+                "resident memory.")
 NOT_COMPLETE = "This run was interrupted: what follows is what was measured until then."
+SLICE_MS_TO_JUDGE = 3000
 SMOKE = "Small inputs and two rounds (--smoke): this shows that everything works, and measures nothing."
 
 
@@ -23,10 +27,25 @@ def load_warning(load, cpus):
             "of an idle machine.")
 
 
+def short_slice_warning(slice_ms):
+    """None: slices were long enough to judge an engine by."""
+    if slice_ms is None or slice_ms >= SLICE_MS_TO_JUDGE:
+        return None
+    return (f"Slices were {slice_ms / 1000:.2g} s long. Engines are judged by slices of {SLICE_MS_TO_JUDGE / 1000:.0f} s or more: in short "
+            "ones a disk's cache can hide what durability costs, and a wait for the end of a checkpoint can exaggerate it.")
+
+
+def how(run):
+    """How a run was measured: older runs waited for durability outside of their slices."""
+    return TURNS + (ENDS_INSIDE if all(cell.has_durable_end for cell in run.cells) else ENDS_OUTSIDE)
+
+
 def notices(run):
     """Sentences that a reader must know before any figure."""
+    shortest_ms = min((cell.slice_ms for cell in run.cells if cell.slice_ms is not None), default=None)
     warning = load_warning(number(run.raw, "machine", "load_before"), number(run.raw, "machine", "cpus"))
-    return [text for text in (warning, None if run.is_complete else NOT_COMPLETE, SMOKE if run.is_smoke else None) if text]
+    length = SMOKE if run.is_smoke else short_slice_warning(shortest_ms)
+    return [text for text in (warning, None if run.is_complete else NOT_COMPLETE, length) if text]
 
 
 # Level of a ratio to volatile, what it means; colours are named after the level.

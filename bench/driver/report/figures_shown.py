@@ -101,7 +101,7 @@ GROUPS = [
         ("disk use", "disk_bytes", plain(size, "disk_bytes")),
     ]),
     ("Memory and start", [
-        ("memory", "resident_bytes", plain(size, "resident_bytes")),
+        ("memory and pool", "memory_bytes", plain(size, "memory_bytes")),
         ("memory of volatile", "memory_to_volatile", plain(tables.ratio, "memory_to_volatile")),
         ("fill time", "fill_ns", plain(tables.duration, "fill_ns")),
     ]),

@@ -77,7 +77,7 @@ class Document:
         return lines
 
     def how(self):
-        lines = ["## How it was measured", "", facts.HOW,
+        lines = ["## How it was measured", "", facts.how(self.run),
                  "The bench, its workloads and its engines: [bench](../../../bench/README.md).", ""]
         lines += table(["", ""], [[name, safe(value)] for name, value in facts.machine_facts(self.run)])
         lines.append("")

@@ -86,7 +86,7 @@ class Page:
 
     def made(self):
         run = self.run
-        parts = [f'<h2 id="how">How it was measured</h2>\n<p>{escape(facts.HOW)}</p>\n<h3>Machine and program</h3>\n'
+        parts = [f'<h2 id="how">How it was measured</h2>\n<p>{escape(facts.how(run))}</p>\n<h3>Machine and program</h3>\n'
                  f"{definitions(facts.machine_facts(run))}"]
         if options := facts.option_facts(run):
             parts.append(f"<h3>Options</h3>\n{definitions(options)}")

@@ -83,6 +83,7 @@ class Cell:
         self.value_bytes = number(raw, "value_bytes")
         self.title = text(raw, "title") or self.workload
         self.slice_ms = number(raw, "slice_ms")
+        self.has_durable_end = inside(raw, "slices_end_durable") is True
         self.left_out = strings(inside(raw, "left_out"))
         self.rows = [Row(one) for one in dictionaries(inside(raw, "configurations"))]
 
