@@ -160,7 +160,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size > 0 && data[0] % 2 != 0) {
         seal(image);
     }
-    if (const auto checked = check_image(image, layout::TableFormat::plain, image_bytes, 0); !checked) {
+    if (const auto checked = check_image(image, layout::TableFormat::plain, {image_bytes, image_bytes}); !checked) {
         demand(!checked.error().text().empty());
         return 0;
     }

@@ -1,5 +1,6 @@
 #include "api/session_image.hpp"
 
+#include "heap/image_heap.hpp"
 #include "pool/image.hpp"
 #include "runtime/data_layout.hpp"
 #include "runtime/durable_globals.hpp"
@@ -38,19 +39,22 @@ Result<void> attach_image(Session& session, const RecoveryReport& report, const 
     Engine& engine = *session.engine;
     const PoolFacts& facts = engine.pool_facts();
     if (report.epoch == 0) {
-        format_image(engine.image_base(), facts.image_bytes_max, driver.table_format);
-    } else if (auto checked = check_image(engine.image_base(), driver.table_format, facts.image_bytes_max, facts.base_address); !checked) {
+        format_image(engine.image_base(), facts.image_bytes_first_max, driver.table_format);
+    } else if (auto checked = check_image(engine.image_base(), driver.table_format,
+                                          {facts.image_bytes_first_max, facts.image_bytes_max, facts.base_address});
+               !checked) {
         return checked;
     }
-    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max, driver.table_format);
-    const Heap::Options heap_options{.image_base = engine.image_base(),
-                                     .heap_offset = geometry.heap_offset,
-                                     .image_bytes = engine.image_bytes(),
-                                     .image_bytes_max = facts.image_bytes_max,
-                                     .grow = &grow_image,
-                                     .grow_context = &engine,
-                                     .table_format = driver.table_format,
-                                     .free_memory_is_unknown = report.free_memory_is_unknown};
+    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_first_max, driver.table_format);
+    Heap::Options heap_options = heap_options_of(engine.image_base(), facts, engine.image_bytes(), driver.table_format);
+    heap_options.grow = &grow_image;
+    heap_options.grow_context = &engine;
+    heap_options.free_memory_is_unknown = report.free_memory_is_unknown;
+    if (heap_options.image_bytes_max < facts.image_bytes_max) {
+        if (auto longer = lengthen_tables(heap_options, engine.image_bytes(), facts.image_bytes_max); !longer) {
+            return longer;
+        }
+    }
     auto heap = Heap::attach(heap_options);
     if (!heap) {
         return pass_on(heap.error());

@@ -70,11 +70,10 @@ MediumOptions medium_options(const Options& options)
 /// "engine NAME": what `run` and sp_open may say of a new pool, and this one has settled.
 template <class Value>
 tl::unexpected<Failure> contradicts(sp_error code, const Options& options, std::string_view option, const Value& given,
-                                    const Value& of_pool, std::string_view unit)
+                                    const Value& of_pool, std::string_view unit, std::string_view way_out)
 {
-    return fail(code, 0,
-                "{}: the pool has {} {}{}, not {}: that was settled when it was created; leave the option {} out, or name another pool",
-                options.pool, option, of_pool, unit, given, option);
+    return fail(code, 0, "{}: the pool has {} {}{}, not {}: that was settled when it was created; leave the option {} out, or {}",
+                options.pool, option, of_pool, unit, given, option, way_out);
 }
 
 /// Room for the tables of the heap, and for the first objects of a small program.
@@ -226,14 +225,18 @@ Result<void> check_creation_options(const Options& options, const PoolFacts& fac
 {
     const auto given = [&](std::string_view name) { return is_given(options, name); };
     if (given("engine") && options.engine != facts.engine_name) {
-        return contradicts(SP_E_POOL_ENGINE, options, "engine", options.engine, std::string_view(facts.engine_name), "");
+        return contradicts(SP_E_POOL_ENGINE, options, "engine", options.engine, std::string_view(facts.engine_name), "",
+                           "name another pool: an engine has its own way to keep data, which the program itself must copy");
     }
     const std::string_view durability = facts.durability == Durability::power ? "power" : "process";
     if (given("durability") && options.durability != durability) {
-        return contradicts(SP_E_INVALID_ARGUMENT, options, "durability", options.durability, durability, "");
+        return contradicts(SP_E_INVALID_ARGUMENT, options, "durability", options.durability, durability, "",
+                           "make a pool of that durability, and let the program copy its data there");
     }
     if (given("pool_max_mb") && options.pool_max_mb * mib != facts.image_bytes_max) {
-        return contradicts(SP_E_INVALID_ARGUMENT, options, "pool_max_mb", options.pool_max_mb, facts.image_bytes_max / mib, " MiB");
+        return contradicts(SP_E_INVALID_ARGUMENT, options, "pool_max_mb", options.pool_max_mb, facts.image_bytes_max / mib, " MiB",
+                           options.pool_max_mb * mib > facts.image_bytes_max ? "raise it: `stillpoint grow`"
+                                                                             : "make a smaller pool: a maximum is only ever raised");
     }
     return {};
 }

@@ -100,6 +100,7 @@ void forget(HeapState& state) noexcept
     state.delayed_end = 0;
     state.known_spans = os::ReservedBitmap();
     state.tables_are_logged = false;
+    state.table_run_bytes = 0;
     state.free_memory_is_unknown = false;
     for (auto& home : state.central) {
         for (Central& central : home) {
@@ -119,7 +120,7 @@ Result<void> build(HeapState& state) noexcept
 {
     const Heap::Options& options = state.options;
     state.image_bytes = options.image_bytes;
-    state.layout = HeapLayout::of(options.heap_offset, options.image_bytes_max, options.table_format);
+    state.layout = layout_of(options);
     state.tables_are_logged = options.table_format == TableFormat::logged;
     state.free_memory_is_unknown = options.free_memory_is_unknown;
     if (auto mapped = map_dram_tables(state); !mapped) {

@@ -62,7 +62,7 @@ sp_heap_statistics Heap::statistics() const noexcept
             table_bytes += live != 0 ? c.first_block : 0;
         });
     sums.heap_bytes = spans_in_all * span_bytes;
-    sums.free_bytes = sums.heap_bytes - sums.allocated_bytes - table_bytes;
+    sums.free_bytes = sums.heap_bytes - sums.allocated_bytes - table_bytes - state.table_run_bytes;
     return sums;
 }
 
@@ -104,6 +104,9 @@ Result<void> check_marks(const SpanTableView& table, std::uint64_t span, std::ui
 Result<void> Heap::check(const Options& options, Findings* findings)
 {
     const SpanTableView table(options);
+    if (auto room = table.check_room(); !room) {
+        return found(findings, pass_on(room.error()));  // Where the tables lie is not known.
+    }
     if (table.is_logged()) {
         if (auto good = check_layouts(table); !good) {
             if (auto told = found(findings, pass_on(good.error())); !told) {
@@ -139,7 +142,8 @@ bool Heap::is_live_block(const Options& options, std::uint64_t offset, std::uint
     }
     const SpanEntry entry = table.word(span).entry();
     if (entry.kind() == SpanKind::large) {
-        return inside == 0 && entry.payload() <= table.spans() - span && size_bytes <= entry.payload() * std::uint64_t{span_bytes};
+        return inside == 0 && !table.is_table_run(span) && entry.payload() <= table.spans() - span &&
+               size_bytes <= entry.payload() * std::uint64_t{span_bytes};
     }
     if (entry.kind() != SpanKind::small || entry.payload() - 1 >= class_count) {
         return false;
@@ -160,6 +164,9 @@ Heap::Owner Heap::owner_of(const Options& options, std::uint64_t offset, std::ui
     }
     const std::uint64_t first = (offset - spans_offset) / span_bytes;
     const std::uint64_t last = (offset - spans_offset + size_bytes - 1) / span_bytes;
+    if (table.lies_in_table_run(first)) {
+        return Owner::heap;
+    }
     const SpanEntry entry = table.word(first).entry();
     for (std::uint64_t span = first + 1; span <= last; ++span) {
         if (table.word(span).entry().word != 0) {

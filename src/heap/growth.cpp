@@ -15,8 +15,8 @@ constexpr std::uint32_t scan_budget_before_growth = 16;
 void note_full(const HeapState& state, std::uint64_t spans) noexcept
 {
     failure_slot() = fail(SP_E_POOL_FULL, 0,
-                          "no room for {} KiB: the durable memory is at its maximum of {} MiB; free some, or make a pool "
-                          "with a larger pool_max_mb",
+                          "no room for {} KiB: the durable memory is at its maximum of {} MiB; free some, or end the program and "
+                          "raise the maximum: `stillpoint grow`",
                           spans * span_bytes / kib, state.options.image_bytes_max / mib)
                          .value();
 }

@@ -44,6 +44,9 @@ public:
         layout::TableFormat table_format = layout::TableFormat::plain;
         /// The contents of free memory may differ from what the medium has: it was not loaded, or is in the CPU's caches only.
         bool free_memory_is_unknown = false;
+        /// Where the maximum was raised: the one that the heap was made with, and where its tables lie (image_heap.hpp); 0: it never was.
+        std::uint64_t image_bytes_first_max = 0;
+        std::uint64_t span_table_offset = 0;
     };
 
     /// Takes an image as recovered (or zeroed) and builds the DRAM side. It reads the span table

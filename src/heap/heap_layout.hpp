@@ -108,7 +108,7 @@ struct LayoutTable {
 static_assert(sizeof(LayoutTable) == 64 * kib);
 
 /// Offsets from the image's base: a pure function of heap_offset and the maximum size, so that
-/// growth moves nothing.
+/// growth moves nothing. Where the maximum was raised, the spans stay, and the tables lie in a run of them.
 struct HeapLayout {
     std::uint64_t span_table_offset;
     std::uint64_t coarse_marks_offset;
@@ -136,6 +136,25 @@ struct HeapLayout {
         layout.spans_max = layout.spans_in(image_bytes_max);
         return layout;
     }
+
+    /// TableFormat::plain, of a heap that was made with a maximum of `first_max`.
+    [[nodiscard]] static constexpr HeapLayout of_raised(std::uint64_t heap_offset, std::uint64_t first_max, std::uint64_t image_bytes_max,
+                                                        std::uint64_t span_table_offset) noexcept
+    {
+        HeapLayout layout = of(heap_offset, first_max, TableFormat::plain);
+        layout.spans_max = layout.spans_in(image_bytes_max);
+        layout.span_table_offset = span_table_offset;
+        layout.coarse_marks_offset = round_up(span_table_offset + layout.spans_max * sizeof(SpanEntry), page_bytes);
+        return layout;
+    }
+
+    /// Tables that lie in spans: how many spans they take, and the first of them.
+    [[nodiscard]] constexpr std::uint64_t table_spans() const noexcept
+    {
+        const std::uint64_t end = coarse_marks_offset + spans_max * coarse_marks_per_span;
+        return (end - span_table_offset + span_bytes - 1) / span_bytes;
+    }
+    [[nodiscard]] constexpr std::uint64_t first_table_span() const noexcept { return (span_table_offset - spans_offset) / span_bytes; }
 
     /// Whole spans that an image of this size has.
     [[nodiscard]] constexpr std::uint64_t spans_in(std::uint64_t image_bytes) const noexcept

@@ -136,6 +136,7 @@ struct HeapState : Heap {
     FreeBits* free_bits = nullptr;
     Heap::Options options{};
     HeapLayout layout{};
+    std::uint64_t table_run_bytes = 0;  ///< of the tables, where they lie in spans
     void* dram = nullptr;  ///< the mapping that holds the DRAM tables
     std::size_t dram_bytes = 0;
     bool is_attached = false;  ///< guarded by the lock of the heaps (attach.cpp)

@@ -278,7 +278,13 @@ Result<void> load_span_table(HeapState& state) noexcept
                 return listed;
             }
             break;
-        case SpanKind::large: publish(state, span, SpanInfo::large_tag, *covered); break;
+        case SpanKind::large:
+            if (table.is_table_run(span)) {
+                state.table_run_bytes = *covered * span_bytes;  // No block: nothing frees it.
+            } else {
+                publish(state, span, SpanInfo::large_tag, *covered);
+            }
+            break;
         }
         span += *covered;
     }

@@ -27,6 +27,19 @@ Result<void> SpanTableView::check_room() const
             "{} bytes of durable memory cannot hold the tables in front of the heap, which take {}: the pool is damaged; restore it from a copy",
             image_bytes_, layout_.span_table_offset);
     }
+    const std::uint64_t at = layout_.span_table_offset;
+    if (!lies_in_spans_) {
+        return {};
+    }
+    const bool is_inside = at >= layout_.spans_offset && at % span_bytes == layout_.spans_offset % span_bytes && at <= image_bytes_ &&
+                           layout_.table_spans() * span_bytes <= image_bytes_ - at;
+    if (!is_inside || plain_word(layout_.first_table_span()) != SpanEntry::large(static_cast<std::uint32_t>(layout_.table_spans())).word) {
+        return fail(
+            SP_E_POOL_CORRUPT, 0,
+            "the heap's tables are not a run of {} spans at offset {}, where the image header has them: the pool is damaged; restore "
+            "it from a copy",
+            layout_.table_spans(), at);
+    }
     return {};
 }
 

@@ -116,6 +116,8 @@ Result<void> ReplayRounds::make_recovered_durable(Timestamp newest, std::uint64_
     const auto bytes_of = [](ReplayRounds& self, std::uint32_t image_page) -> const std::byte* {
         return self.parts_.shadow->page(image_page);
     };
+    // The image may have grown before the engine ran.
+    announced_.absorb(*parts_.table, *parts_.locations);
     ReplayPoint point = point_;
     point.replayed = newest;
     point.transactions += live_transactions;

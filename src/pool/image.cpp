@@ -121,12 +121,28 @@ void format_image(std::byte* base, std::uint64_t image_bytes_max, TableFormat fo
     note_store(&header, sizeof header);
 }
 
+ImageMaximum maximum_of(const std::byte* base) noexcept
+{
+    const auto& header = *reinterpret_cast<const ImageHeader*>(base);
+    return {header.image_bytes_max, header.span_table_offset};
+}
+
+void store_maximum(std::byte* base, const ImageMaximum& maximum) noexcept
+{
+    auto& header = *reinterpret_cast<ImageHeader*>(base);
+    announce_store(&header, offsetof(ImageHeader, data_layout));
+    header.image_bytes_max = maximum.image_bytes_max;
+    header.span_table_offset = maximum.span_table_offset;
+    header.checksum = header_checksum(header);
+    note_store(&header, offsetof(ImageHeader, data_layout));
+}
+
 TableFormat table_format_of(const std::byte* base) noexcept
 {
     return static_cast<TableFormat>(reinterpret_cast<const ImageHeader*>(base)->table_format);
 }
 
-Result<void> check_image(const std::byte* base, TableFormat format, std::uint64_t image_bytes_max, std::uintptr_t base_address)
+Result<void> check_image(const std::byte* base, TableFormat format, const ImageLimits& limits)
 {
     const auto& header = *reinterpret_cast<const ImageHeader*>(base);
     if (std::memcmp(header.magic, layout::image_magic, sizeof header.magic) != 0) {
@@ -147,16 +163,23 @@ Result<void> check_image(const std::byte* base, TableFormat format, std::uint64_
     if (header.table_format != static_cast<std::uint32_t>(format)) {
         return corrupt("image header: table format {} is not that of the pool's engine", header.table_format);
     }
-    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, format);
-    if (header.header_bytes != sizeof header || header.image_bytes_max != image_bytes_max ||
-        header.directory_offset != geometry.directory_offset || header.directory_capacity != geometry.directory_capacity ||
-        header.sync_objects_offset != geometry.sync_objects_offset || header.sync_objects_capacity != geometry.sync_objects_capacity ||
-        header.heap_offset != geometry.heap_offset || header.directory_entry_bytes != sizeof(layout::DirectoryRecord) ||
-        header.sync_object_bytes != sizeof(layout::SyncObjectRecord)) {
-        return corrupt("image header: its tables are not those of an image of at most {} bytes", image_bytes_max);
+    const ImageGeometry geometry = ImageGeometry::for_image(limits.image_bytes_first_max, format);
+    const bool has_own_tables = header.image_bytes_max != limits.image_bytes_first_max;
+    if (header.image_bytes_max < limits.image_bytes_first_max || header.image_bytes_max > limits.image_bytes_max ||
+        has_own_tables != (header.span_table_offset != 0)) {
+        return corrupt(
+            "image header: a maximum of {} bytes, with the heap's tables at {}, is none that a pool has that was made with {} and "
+            "may have {}",
+            header.image_bytes_max, header.span_table_offset, limits.image_bytes_first_max, limits.image_bytes_max);
     }
-    if (base_address != 0 && header.base_address != base_address) {
-        return corrupt("image header: made for base address {:#x}, the pool has {:#x}", header.base_address, base_address);
+    if (header.header_bytes != sizeof header || header.directory_offset != geometry.directory_offset ||
+        header.directory_capacity != geometry.directory_capacity || header.sync_objects_offset != geometry.sync_objects_offset ||
+        header.sync_objects_capacity != geometry.sync_objects_capacity || header.heap_offset != geometry.heap_offset ||
+        header.directory_entry_bytes != sizeof(layout::DirectoryRecord) || header.sync_object_bytes != sizeof(layout::SyncObjectRecord)) {
+        return corrupt("image header: its tables are not those of an image of at most {} bytes", limits.image_bytes_first_max);
+    }
+    if (limits.base_address != 0 && header.base_address != limits.base_address) {
+        return corrupt("image header: made for base address {:#x}, the pool has {:#x}", header.base_address, limits.base_address);
     }
     if (auto checked = check_data_layout(header.data_layout); !checked) {
         return checked;

@@ -17,7 +17,7 @@
 
 namespace stillpoint {
 
-/// Where the parts of an image lie, in bytes from its base; a pure function of the maximum size.
+/// Where the parts of an image lie, in bytes from its base; a pure function of the maximum size that it was made with.
 struct ImageGeometry {
     std::uint64_t directory_offset;
     std::uint64_t directory_capacity;      ///< entries
@@ -36,16 +36,30 @@ struct ImageGeometry {
 /// inside a FASE. The tables after it are valid when zero.
 void format_image(std::byte* base, std::uint64_t image_bytes_max, layout::TableFormat format = layout::TableFormat::plain) noexcept;
 
+/// The maximum that an image has tables for; that of its pool may have been raised since.
+struct ImageMaximum {
+    std::uint64_t image_bytes_max;    ///< its tables are large enough for this
+    std::uint64_t span_table_offset;  ///< ImageHeader has it
+};
+[[nodiscard]] ImageMaximum maximum_of(const std::byte* base) noexcept;
+/// Stores another one into a mapped image's header. Call inside a FASE, or before the program runs.
+void store_maximum(std::byte* base, const ImageMaximum& maximum) noexcept;
+
 /// The format that a checked image's header names.
 [[nodiscard]] layout::TableFormat table_format_of(const std::byte* base) noexcept;
 
 /// 1 to 47 letters, digits, ".", "_" and "-".
 [[nodiscard]] bool is_data_layout_name(std::string_view name) noexcept;
 
-/// Validates the header of a recovered image, durable globals included. `format` is the engine's. `base_address` is the pool's
-/// (PoolFacts), which differs from `base` where a tool maps the image elsewhere; 0: not compared.
-/// Errors: pool_corrupt, pool_version.
-[[nodiscard]] Result<void> check_image(const std::byte* base, layout::TableFormat format, std::uint64_t image_bytes_max,
-                                       std::uintptr_t base_address = 0);
+/// The superblock's word on the image.
+struct ImageLimits {
+    std::uint64_t image_bytes_first_max;
+    std::uint64_t image_bytes_max;
+    std::uintptr_t base_address = 0;  ///< differs from the mapping's where a tool maps the image elsewhere; 0: not compared
+};
+
+/// Validates the header of a recovered image, durable globals included. `format` is the engine's. A maximum that was raised may not have
+/// come to the image yet. Errors: pool_corrupt, pool_version.
+[[nodiscard]] Result<void> check_image(const std::byte* base, layout::TableFormat format, const ImageLimits& limits);
 
 }  // namespace stillpoint

@@ -78,7 +78,9 @@ struct ImageHeader {
     std::uint32_t directory_entry_bytes;  ///< 128
     std::uint32_t sync_object_bytes;      ///< 16
     std::uint32_t table_format;           ///< TableFormat
-    std::uint8_t reserved_fixed[36];      ///< zero
+    std::uint32_t reserved_word;          ///< zero
+    std::uint64_t span_table_offset;      ///< of a heap whose maximum was raised; 0: its tables lie in front of its spans
+    std::uint8_t reserved_fixed[24];      ///< zero
     // The checksum does not cover the bytes from here on.
     DataLayout data_layout;
     std::uint8_t reserved[1600];          ///< zero
@@ -100,7 +102,9 @@ static_assert(offsetof(ImageHeader, heap_offset) == 72);
 static_assert(offsetof(ImageHeader, directory_entry_bytes) == 80);
 static_assert(offsetof(ImageHeader, sync_object_bytes) == 84);
 static_assert(offsetof(ImageHeader, table_format) == 88);
-static_assert(offsetof(ImageHeader, reserved_fixed) == 92);
+static_assert(offsetof(ImageHeader, reserved_word) == 92);
+static_assert(offsetof(ImageHeader, span_table_offset) == 96);
+static_assert(offsetof(ImageHeader, reserved_fixed) == 104);
 static_assert(offsetof(ImageHeader, data_layout) == 128);
 static_assert(offsetof(ImageHeader, reserved) == 192);
 static_assert(offsetof(ImageHeader, durable_globals) == 1792);

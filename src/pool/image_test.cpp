@@ -41,36 +41,36 @@ struct ImageHeaderTest : ::testing::Test {
 
 TEST_F(ImageHeaderTest, IsAcceptedAsItWasWritten)
 {
-    EXPECT_TRUE(check_image(page, layout::TableFormat::plain, maximum));
-    EXPECT_TRUE(check_image(page, layout::TableFormat::plain, maximum, reinterpret_cast<std::uintptr_t>(page)));
+    EXPECT_TRUE(check_image(page, layout::TableFormat::plain, {maximum, maximum}));
+    EXPECT_TRUE(check_image(page, layout::TableFormat::plain, {maximum, maximum, reinterpret_cast<std::uintptr_t>(page)}));
 }
 
 TEST_F(ImageHeaderTest, IsRefusedForAnotherMaximumOrBaseAddress)
 {
-    EXPECT_EQ(check_image(page, layout::TableFormat::plain, maximum / 2).error().code, SP_E_POOL_CORRUPT);
-    EXPECT_EQ(check_image(page, layout::TableFormat::plain, maximum, window_base).error().code, SP_E_POOL_CORRUPT);
+    EXPECT_EQ(check_image(page, layout::TableFormat::plain, {maximum / 2, maximum / 2}).error().code, SP_E_POOL_CORRUPT);
+    EXPECT_EQ(check_image(page, layout::TableFormat::plain, {maximum, maximum, window_base}).error().code, SP_E_POOL_CORRUPT);
 }
 
 TEST_F(ImageHeaderTest, IsRefusedWithTheTablesOfAnotherKindOfEngine)
 {
-    EXPECT_EQ(check_image(page, layout::TableFormat::logged, maximum).error().code, SP_E_POOL_CORRUPT);
+    EXPECT_EQ(check_image(page, layout::TableFormat::logged, {maximum, maximum}).error().code, SP_E_POOL_CORRUPT);
     std::memset(page, 0, sizeof page);
     format_image(page, maximum, layout::TableFormat::logged);
-    EXPECT_TRUE(check_image(page, layout::TableFormat::logged, maximum));
-    EXPECT_EQ(check_image(page, layout::TableFormat::plain, maximum).error().code, SP_E_POOL_CORRUPT);
+    EXPECT_TRUE(check_image(page, layout::TableFormat::logged, {maximum, maximum}));
+    EXPECT_EQ(check_image(page, layout::TableFormat::plain, {maximum, maximum}).error().code, SP_E_POOL_CORRUPT);
 }
 
 TEST_F(ImageHeaderTest, IsRefusedWhenItWasNeverWritten)
 {
     std::memset(page, 0, sizeof page);
-    EXPECT_EQ(check_image(page, layout::TableFormat::plain, maximum).error().code, SP_E_POOL_CORRUPT);
+    EXPECT_EQ(check_image(page, layout::TableFormat::plain, {maximum, maximum}).error().code, SP_E_POOL_CORRUPT);
 }
 
 TEST_F(ImageHeaderTest, IsRefusedWithAnyFlippedBitOfItsFixedPart)
 {
     for (std::size_t bit = 0; bit < offsetof(layout::ImageHeader, data_layout) * 8; ++bit) {
         page[bit / 8] ^= std::byte{1} << (bit % 8);
-        EXPECT_FALSE(check_image(page, layout::TableFormat::plain, maximum)) << "bit " << bit;
+        EXPECT_FALSE(check_image(page, layout::TableFormat::plain, {maximum, maximum})) << "bit " << bit;
         page[bit / 8] ^= std::byte{1} << (bit % 8);
     }
 }
@@ -90,12 +90,12 @@ TEST_F(ImageHeaderTest, IsRefusedWithDurableGlobalsOutsideTheHeap)
     for (const Case& one : cases) {
         globals.image_offset = one.offset;
         globals.size = one.size;
-        EXPECT_EQ(check_image(page, layout::TableFormat::plain, maximum).has_value(), one.good) << one.offset << " " << one.size;
+        EXPECT_EQ(check_image(page, layout::TableFormat::plain, {maximum, maximum}).has_value(), one.good) << one.offset << " " << one.size;
     }
     globals.image_offset = heap;
     globals.size = 1;
     std::memset(globals.name, 'x', sizeof globals.name);
-    EXPECT_FALSE(check_image(page, layout::TableFormat::plain, maximum)) << "a name that is not terminated";
+    EXPECT_FALSE(check_image(page, layout::TableFormat::plain, {maximum, maximum})) << "a name that is not terminated";
 }
 
 }  // namespace

@@ -319,7 +319,7 @@ Result<void> Pool::check_engine(const EngineFormat& expected) const
     }
     for (std::uint32_t i = 0; expected.segment_file_pages != nullptr && i < block.segment_count; ++i) {
         const layout::SegmentRecord& segment = block.segments[i];
-        const std::uint64_t needed = expected.file_pages_for(segment.first_image_page, segment.image_pages, block.image_bytes_max);
+        const std::uint64_t needed = expected.file_pages_for(segment.first_image_page, segment.image_pages, first_maximum(block));
         if (segment.file_pages < needed) {
             return fail(SP_E_POOL_CORRUPT, 0, "{}: segment {} has {} file pages for {} image pages, {} needs {}", medium_->path(), i,
                         segment.file_pages, segment.image_pages, expected.name, needed);
@@ -338,8 +338,7 @@ Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
     const std::uint64_t maximum = superblock_->image_bytes_max;
     if (image_bytes > maximum || present == maximum) {
         return fail(SP_E_POOL_FULL, 0,
-                    "{}: {} bytes of durable memory asked, the pool's maximum is {}; a larger maximum is "
-                    "set when a pool is created (--pool-max-mb)",
+                    "{}: {} bytes of durable memory asked, the pool's maximum is {}; end the program and raise it: `stillpoint grow`",
                     medium_->path(), image_bytes, maximum);
     }
     if (segment_count_ == segments_max) {
@@ -485,6 +484,7 @@ void Pool::take_facts()
     facts_.base_address = block.base_address;
     facts_.image_bytes = block.image_bytes;
     facts_.image_bytes_max = block.image_bytes_max;
+    facts_.image_bytes_first_max = first_maximum(block);
     facts_.generation = block.generation;
     facts_.file_bytes = block.file_bytes;
     facts_.engine_area_first_page = block.engine_area_first_page;

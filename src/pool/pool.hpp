@@ -78,6 +78,7 @@ struct PoolFacts {
     std::uintptr_t base_address;
     std::uint64_t image_bytes;  ///< present size of the durable memory
     std::uint64_t image_bytes_max;  ///< it never grows beyond this
+    std::uint64_t image_bytes_first_max;  ///< the maximum at creation, from which the places of tables follow
     std::uint64_t generation;  ///< how many times the pool was opened for writing
     std::uint64_t file_bytes;
     std::uint64_t engine_area_first_page;
@@ -153,6 +154,12 @@ public:
     ///   write or sync the pool is frozen.
     /// Before record_opening() nothing is written: the segment is planned, without what the policy adds, and record_opening() appends it.
     [[nodiscard]] Result<void> grow(std::uint64_t image_bytes, const EngineFormat& format);
+
+    /// Raises the maximum; the next start gives the heap tables of that size (heap/image_heap.hpp). Durable on return; a crash inside
+    /// leaves the old maximum or the new one. Older libraries refuse the pool from then on. Cost: 2 syncs, and that of record_opening().
+    /// Errors: invalid_argument (it is not larger, leaves the window of addresses, or needs more segments than there are), pool_read_only,
+    ///   io.
+    [[nodiscard]] Result<void> raise_maximum(std::uint64_t image_bytes_max);
 
     [[nodiscard]] const PoolFacts& facts() const noexcept { return facts_; }
     [[nodiscard]] std::span<const Segment> segments() const noexcept { return {segments_.data(), segment_count_}; }

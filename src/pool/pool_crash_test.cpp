@@ -25,6 +25,7 @@ constexpr std::uint64_t grown_bytes = 8 * mib;
 struct Promise {
     std::uint64_t generation = 0;
     std::uint64_t image_bytes = 0;
+    std::uint64_t image_bytes_max = 0;
 };
 
 using Action = std::function<void(const std::shared_ptr<FakeDisk>&, Promise&)>;
@@ -52,6 +53,21 @@ void open_and_grow_twice(const DiskPointer& disk, Promise& promise)
     }
 }
 
+void open_and_raise(const DiskPointer& disk, Promise& promise)
+{
+    auto opened = open_pool(disk);
+    if (!opened) {
+        return;
+    }
+    promise = {opened->facts().generation, opened->facts().image_bytes, promise.image_bytes_max};
+    for (const std::uint64_t maximum : {128 * mib, 256 * mib}) {
+        if (opened->facts().image_bytes_max < maximum && !opened->raise_maximum(maximum)) {
+            return;
+        }
+        promise.image_bytes_max = opened->facts().image_bytes_max;
+    }
+}
+
 /// The complaint about what a crash left of a pool, or nothing.
 std::optional<std::string> judge(const Bytes& content, const Promise& promise)
 {
@@ -62,6 +78,11 @@ std::optional<std::string> judge(const Bytes& content, const Promise& promise)
     const PoolFacts& facts = opened->facts();
     if (facts.generation < promise.generation || facts.image_bytes < promise.image_bytes) {
         return "a promise was broken: generation " + std::to_string(facts.generation) + ", image " + std::to_string(facts.image_bytes);
+    }
+    const std::set<std::uint64_t> maxima = {64 * mib, 128 * mib, 256 * mib};
+    if (facts.image_bytes_max < promise.image_bytes_max || !maxima.contains(facts.image_bytes_max) ||
+        facts.image_bytes_first_max != 64 * mib) {
+        return "maximum " + std::to_string(facts.image_bytes_max) + ", first " + std::to_string(facts.image_bytes_first_max);
     }
     const std::uint64_t segments = static_cast<std::uint64_t>(std::countr_zero(facts.image_bytes) - std::countr_zero(4 * mib) + 1);
     if (!std::has_single_bit(facts.image_bytes) || opened->segments().size() != segments) {
@@ -121,9 +142,19 @@ TEST(PoolCrash, LeavesAPoolWhenItStrikesInsideOpenOrGrow)
     const FakeDisk pool = *disk_with_pool();
     const Promise promise{1, 4 * mib};
     for (const FakeDisk& start : {pool, with_damage(pool, 0), with_damage(pool, 1)}) {
-        const auto complaint = explore(start, promise, open_and_grow_twice);
-        EXPECT_FALSE(complaint) << *complaint;
+        for (const auto& action : {open_and_grow_twice, open_and_raise}) {
+            const auto complaint = explore(start, promise, action);
+            EXPECT_FALSE(complaint) << *complaint;
+        }
     }
+}
+
+TEST(PoolCrash, LeavesAPoolWhenAPowerCutStrikesARaiseAfterAKill)
+{
+    for_each_crash(*disk_with_pool(), {1, 4 * mib}, open_and_raise, [](const FakeDisk& killed, const Promise& promise) {
+        const auto complaint = explore(killed, promise, open_and_raise);
+        ASSERT_FALSE(complaint) << *complaint;
+    });
 }
 
 TEST(PoolCrash, LeavesAPoolWhenAPowerCutStrikesTheOpenAfterAKill)

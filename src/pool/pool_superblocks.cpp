@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/canary.hpp"
+#include "pool/growth.hpp"
 #include "pool/superblock.hpp"
 
 // How an update of the superblocks survives a crash at any point: the copy that is not in
@@ -117,6 +118,39 @@ Result<void> Pool::write_superblocks()
     }
     take_facts();
     return {};
+}
+
+Result<void> Pool::raise_maximum(std::uint64_t image_bytes_max)
+{
+    if (read_only_ || frozen_) {
+        return fail(SP_E_POOL_READ_ONLY, 0, "{}: its maximum cannot be raised: {}", medium_->path(),
+                    read_only_ ? "the pool is open for reading only" : "an earlier write of its superblock failed");
+    }
+    const std::uint64_t present = superblock_->image_bytes_max;
+    if (image_bytes_max <= present || image_bytes_max % page_bytes != 0) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: the maximum is {} MiB: {} MiB is not more", medium_->path(), present / mib,
+                    image_bytes_max / mib);
+    }
+    const std::uint64_t room = window_bytes - (superblock_->base_address - window_base);
+    if (image_bytes_max > room) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "{}: from its address, {:#x}, on there is room for {} MiB of durable memory; ask for no more than that",
+                    medium_->path(), superblock_->base_address, room / mib);
+    }
+    // The next start appends a segment for the tables, and what is left is for the way to the maximum.
+    const std::size_t needed = superblock_->segment_count + 1 + growth::segments_to_maximum(superblock_->image_bytes, image_bytes_max);
+    if (needed > segments_max) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "{}: it has {} segments of at most {}, too many for so large a maximum; copy its data into a new pool", medium_->path(),
+                    superblock_->segment_count, segments_max);
+    }
+    if (auto recorded = record_opening(); !recorded) {
+        return recorded;
+    }
+    superblock_->image_bytes_first_max = first_maximum(*superblock_);
+    superblock_->feature_bits |= layout::feature_raised_maximum;
+    superblock_->image_bytes_max = image_bytes_max;
+    return write_superblocks();
 }
 
 }  // namespace stillpoint

@@ -349,6 +349,38 @@ TEST(PoolGrow, ZeroesWhatLiesBehindTheEndOfTheFile)
                             [](std::byte byte) { return byte == std::byte{0}; }));
 }
 
+TEST(PoolRaise, GivesALargerMaximumThatOpenFindsAgain)
+{
+    auto disk = disk_with_pool();
+    {
+        auto pool = open_pool(disk).value();
+        EXPECT_EQ(pool.facts().image_bytes_first_max, 64 * mib);
+        ASSERT_TRUE(pool.raise_maximum(512 * mib));
+        EXPECT_EQ(pool.facts().image_bytes_max, 512 * mib);
+        ASSERT_TRUE(pool.grow(100 * mib, test_format));
+    }
+    auto pool = open_pool(disk).value();
+    EXPECT_EQ(pool.facts().image_bytes_max, 512 * mib);
+    EXPECT_EQ(pool.facts().image_bytes_first_max, 64 * mib);
+    EXPECT_GE(pool.facts().image_bytes, 100 * mib);
+    ASSERT_TRUE(pool.raise_maximum(gib));
+    EXPECT_EQ(pool.facts().image_bytes_first_max, 64 * mib);
+}
+
+TEST(PoolRaise, RefusesWhatIsNoLargerAndWhatLeavesTheWindow)
+{
+    auto disk = disk_with_pool();
+    auto pool = open_pool(disk).value();
+    const Bytes before = disk->cached;
+    for (const std::uint64_t maximum : {std::uint64_t{0}, 32 * mib, 64 * mib, 64 * mib + 1, window_bytes + 2 * mib, ~std::uint64_t{4095}}) {
+        const auto raised = pool.raise_maximum(maximum);
+        ASSERT_FALSE(raised) << maximum;
+        EXPECT_EQ(raised.error().code, SP_E_INVALID_ARGUMENT);
+    }
+    EXPECT_TRUE(disk->cached == before);
+    EXPECT_EQ(open_pool(disk, true).value().raise_maximum(gib).error().code, SP_E_POOL_READ_ONLY);
+}
+
 TEST(PoolGrow, ReachesOneTebibyteWithinTheSegmentTable)
 {
     for (std::uint64_t first = Pool::image_bytes_min; first <= window_bytes; first = first * 3 / 2 / page_bytes * page_bytes) {

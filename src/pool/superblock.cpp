@@ -97,6 +97,13 @@ Result<void> validate_image(const Superblock& block, std::string_view path)
     if (block.image_bytes_max > window_bytes || block.image_bytes_max % page_bytes != 0) {
         return corrupt(path, "image_bytes_max is {}: not a multiple of {} up to {}", block.image_bytes_max, page_bytes, window_bytes);
     }
+    const bool is_raised = (block.feature_bits & layout::feature_raised_maximum) != 0;
+    const std::uint64_t first_max = block.image_bytes_first_max;
+    if (is_raised ? first_max < layout::image_bytes_min || first_max >= block.image_bytes_max || first_max % page_bytes != 0
+                  : first_max != 0) {
+        return corrupt(path, "image_bytes_first_max is {} where the maximum {}", first_max,
+                       is_raised ? "was raised to more" : "was never raised");
+    }
     if (block.image_bytes < layout::image_bytes_min || block.image_bytes > block.image_bytes_max || block.image_bytes % page_bytes != 0) {
         return corrupt(path, "image_bytes is {}: not a multiple of {} from {} to {}", block.image_bytes, page_bytes,
                        layout::image_bytes_min, block.image_bytes_max);

@@ -48,4 +48,10 @@ struct SuperblockPair {
 /// Stores the checksum: the last step before a superblock is written.
 void seal_superblock(layout::Superblock& superblock) noexcept;
 
+/// The maximum that a pool was created with.
+[[nodiscard]] constexpr std::uint64_t first_maximum(const layout::Superblock& block) noexcept
+{
+    return block.image_bytes_first_max != 0 ? block.image_bytes_first_max : block.image_bytes_max;
+}
+
 }  // namespace stillpoint

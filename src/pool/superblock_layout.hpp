@@ -34,8 +34,10 @@ inline constexpr std::size_t superblock_segments_max = 64;
 inline constexpr std::uint64_t features_incompatible_mask = 0x0000'0000'ffff'ffff;
 /// Feature bits 32 to 63: may be ignored, and are kept when the superblock is rewritten.
 inline constexpr std::uint64_t features_compatible_mask = 0xffff'ffff'0000'0000;
-/// The features that this library knows: none yet.
-inline constexpr std::uint64_t features_known = 0;
+/// The maximum was raised: image_bytes_first_max is not zero, and the image may have its heap's tables elsewhere.
+inline constexpr std::uint64_t feature_raised_maximum = 1;
+/// The features that this library knows.
+inline constexpr std::uint64_t features_known = feature_raised_maximum;
 
 /// The base address is a multiple of this, so that huge pages can back the image.
 inline constexpr std::uint64_t base_address_alignment = 2 * mib;
@@ -80,7 +82,8 @@ struct Superblock {
     std::uint64_t created_unix_seconds;
     std::uint32_t durability;             ///< 0 process, 1 power
     std::uint32_t segment_count;
-    std::uint8_t reserved[1896];          ///< zero, unless an unknown compatible feature is on
+    std::uint64_t image_bytes_first_max;  ///< with feature_raised_maximum: the maximum at creation; else 0
+    std::uint8_t reserved[1888];          ///< zero, unless an unknown compatible feature is on
     SegmentRecord segments[superblock_segments_max];  ///< unused ones are zero
 };
 static_assert(std::is_trivially_copyable_v<Superblock> && std::is_standard_layout_v<Superblock>);
@@ -105,7 +108,8 @@ static_assert(offsetof(Superblock, engine_area_pages) == 128);
 static_assert(offsetof(Superblock, created_unix_seconds) == 136);
 static_assert(offsetof(Superblock, durability) == 144);
 static_assert(offsetof(Superblock, segment_count) == 148);
-static_assert(offsetof(Superblock, reserved) == 152);
+static_assert(offsetof(Superblock, image_bytes_first_max) == 152);
+static_assert(offsetof(Superblock, reserved) == 160);
 static_assert(offsetof(Superblock, segments) == 2048);
 
 /// Page 0 while a pool is being created. It fits in one 512-byte sector, so it cannot tear.

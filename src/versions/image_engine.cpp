@@ -25,7 +25,8 @@ Result<RecoveryReport> ImageEngine::recover_table(Deltas* deltas)
 Result<void> ImageEngine::check_segments(const EngineFormat& format) const
 {
     for (const Segment& segment : pool_->segments()) {
-        if (segment.file_pages != format.file_pages_for(segment.first_image_page, segment.image_pages, pool_->facts().image_bytes_max)) {
+        if (segment.file_pages !=
+            format.file_pages_for(segment.first_image_page, segment.image_pages, pool_->facts().image_bytes_first_max)) {
             return fail(SP_E_POOL_CORRUPT, 0, "{}: segment at image page {} has a shape that {} never writes; restore the pool from a copy",
                         pool_->medium().path(), segment.first_image_page, format.name);
         }

@@ -112,7 +112,7 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table, Loca
     for (const Segment& segment : pool.segments()) {
         locations.add_segment(segment);
     }
-    locations.note_without_room(data_pages_without_room(pool.segments().front(), facts.image_bytes_max));
+    locations.note_without_room(data_pages_without_room(pool.segments().front(), facts.image_bytes_first_max));
     if (auto done = take_consistent_copies(pool, table, locations, state, findings); !done) {
         return pass_on(done.error());
     }

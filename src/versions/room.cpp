@@ -39,7 +39,7 @@ TwoFilePageRanges only_data_pages_without_room(const Segment& first, std::uint64
 
 Result<void> take_room_for_tables(const Pool& pool, std::uint64_t image_bytes)
 {
-    const std::uint64_t image_bytes_max = pool.facts().image_bytes_max;
+    const std::uint64_t image_bytes_max = pool.facts().image_bytes_first_max;
     const FilePageRange without = data_pages_without_room(pool.segments().front(), image_bytes_max);
     const heap::HeapLayout heap = heap_of(image_bytes_max);
     const std::uint64_t filled_bytes = heap.spans_in(image_bytes) * (heap::coarse_marks_per_span + sizeof(heap::SpanEntry));

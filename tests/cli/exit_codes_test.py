@@ -16,7 +16,7 @@ DOCUMENT = (ROOT / "docs/guide/exit-codes.md").read_text(encoding="utf8")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # Codes of situations that no test can bring about at will: a disk that fails (tests/faults has those), and Ctrl-C.
 ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "copy": {71, 74},
-             "restore": {71, 74}, "salvage": {71, 74}, "trim": {71, 74}, "compact": {71, 74}, "convert": {71, 74},
+             "restore": {71, 74}, "salvage": {71, 74}, "grow": {71, 74}, "trim": {71, 74}, "compact": {71, 74}, "convert": {71, 74},
              "doctor": {74}, "stats": {74}, "exporter": {71}, "top": {74},
              "crashtest": {0, 1, 65, 69, 73, 74, 75, 77, 130}}
 
@@ -142,6 +142,14 @@ class ExitCodes(CommandLineTest):
         expect(73, self.folder / "b.pool")
         self.expect("salvage", 1, self.pool_with_a_damaged_page(self.folder / "b.pool"), "c.pool")
         self.end_check("salvage")
+
+    def test_of_grow(self):
+        expect = self.everywhere_the_same("grow", "--pool-max", "1T")
+        expect(75, self.pool)
+        self.assertEqual(self.run_counter(pool=self.folder / "b.pool").returncode, 0)
+        expect(0, self.folder / "b.pool")
+        self.expect("grow", 64, self.folder / "b.pool", "--pool-max", "8M")
+        self.end_check("grow")
 
     def test_of_trim(self):
         expect = self.everywhere_the_same("trim")

@@ -10,7 +10,7 @@ import unittest
 from command_line import BUILD, COUNTER, ROOT, SMALL, TOOL, CommandLineTest
 from support import json_schema
 
-ON_POOLS = ("info", "check", "dump", "diff", "compact", "convert", "copy", "restore", "salvage", "trim", "stats")
+ON_POOLS = ("info", "check", "dump", "diff", "compact", "convert", "copy", "restore", "salvage", "grow", "trim", "stats")
 COMMANDS = (*ON_POOLS, "doctor", "crashtest", "lint")
 OBJECTS = BUILD / "bin/cli_objects"
 INSIDE = BUILD / "bin/cli_inside"
@@ -47,7 +47,7 @@ class Answers(CommandLineTest):
     def rest_of(self, command):
         new = ["new.pool"]
         rest = {"diff": [self.pool], "compact": new, "convert": [*new, "--types", OBJECTS], "copy": new, "restore": new,
-                "salvage": new}
+                "salvage": new, "grow": ["--pool-max", "1T"]}
         return rest.get(command, [])
 
     def test_results(self):
@@ -65,6 +65,7 @@ class Answers(CommandLineTest):
         self.assertFalse(self.answer("copy", pool, "copied.pool")["in_use"])
         self.assertEqual(self.answer("restore", "copied.pool", "restored.pool")["engine"], "pmthreads")
         self.assertTrue(self.answer("salvage", pool, "salvaged.pool")["whole"])
+        self.assertEqual(self.answer("grow", pool, "--pool-max", "1G")["image_bytes_max"], 1 << 30)
         self.assertGreater(self.answer("trim", pool)["disk_bytes"], 0)
         self.answer("doctor", self.folder)
         self.answer("crashtest", "--kills", "1", "--max-ms", "50", *SMALL, "--", BUILD / "bin/cli_transfers", TMPDIR=str(self.folder))

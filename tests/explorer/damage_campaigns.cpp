@@ -148,7 +148,7 @@ public:
         }
         if (pool && driver.table_format == layout::TableFormat::logged) {
             tables_begin_ = pool->segments().front().first_file_page * page_bytes;
-            tables_end_ = tables_begin_ + ImageGeometry::for_image(pool->facts().image_bytes_max, driver.table_format).heap_offset;
+            tables_end_ = tables_begin_ + ImageGeometry::for_image(pool->facts().image_bytes_first_max, driver.table_format).heap_offset;
         }
         if (pool && operations_are_durable(plan)) {
             if (byte_addressable(plan)) {

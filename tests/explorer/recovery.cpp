@@ -9,6 +9,7 @@
 #include "api/registry.hpp"
 #include "canonical_image.hpp"
 #include "heap/heap.hpp"
+#include "heap/image_heap.hpp"
 #include "objects/object_program.hpp"
 #include "objects/object_workload.hpp"
 #include "page_digests.hpp"
@@ -82,12 +83,12 @@ std::string look_at(const Visit& visit, std::byte* base, std::uint64_t image_byt
 {
     const PoolFacts& facts = *visit.facts;
     const layout::TableFormat format = table_format_of(base);
-    if (auto checked = check_image(base, format, facts.image_bytes_max, facts.base_address); !checked) {
+    if (auto checked = check_image(base, format, {facts.image_bytes_first_max, facts.image_bytes_max, facts.base_address}); !checked) {
         return checked.error().message;
     }
-    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max, format);
+    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_first_max, format);
     const Directory directory(base, geometry);
-    const Heap::Options heap{base, geometry.heap_offset, image_bytes, facts.image_bytes_max, nullptr, nullptr, format};
+    const Heap::Options heap = heap_options_of(base, facts, image_bytes, format);
     for (const auto& checked : {directory.check(image_bytes), Heap::check(heap), sync_objects_check(heap, facts.base_address, geometry)}) {
         if (!checked) {
             return checked.error().message;

@@ -80,6 +80,7 @@ void add_copy(CLI::App& app, Invocation& invocation);
 void add_restore(CLI::App& app, Invocation& invocation);
 void add_salvage(CLI::App& app, Invocation& invocation);
 void add_trim(CLI::App& app, Invocation& invocation);
+void add_grow(CLI::App& app, Invocation& invocation);
 void add_compact(CLI::App& app, Invocation& invocation);
 void add_convert(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);

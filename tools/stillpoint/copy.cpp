@@ -7,6 +7,7 @@
 
 #include "media/file_names.hpp"
 #include "option_flags.hpp"
+#include "raised_maximum.hpp"
 #include "whole_copy.hpp"
 
 namespace stillpoint::tool {
@@ -26,6 +27,7 @@ struct CopyArguments {
     std::string path;
     std::string new_path;
     std::uint64_t hold_max_ms = 2000;
+    std::uint64_t maximum_mb = 0;  ///< of the copy; 0: that of the pool
     bool pause = false;
     bool json = false;
     bool quiet = false;
@@ -74,6 +76,10 @@ int copy_pool(const CopyArguments& arguments, bool progress)
     if (to_pipe && arguments.json) {
         return report_error(exit_codes::usage, "--json and a copy to standard output exclude each other");
     }
+    if (to_pipe && arguments.maximum_mb != 0) {
+        return report_error(exit_codes::usage, "--pool-max and a copy to standard output exclude each other: raise the maximum of the pool "
+                                               "that `stillpoint restore` makes, by `stillpoint grow`");
+    }
     if (!to_pipe) {
         if (auto free = check_name_is_free(arguments.new_path); !free) {
             return report_failure(free.error());
@@ -101,6 +107,12 @@ int copy_pool(const CopyArguments& arguments, bool progress)
     }
     if (auto published = publish(*copy, unfinished, arguments, to_pipe); !published) {
         return report_failure(published.error());
+    }
+    copy->unlock();
+    if (arguments.maximum_mb != 0) {
+        if (auto raised = raise_maximum(arguments.new_path, arguments.maximum_mb * mib); !raised) {
+            return report_failure(raised.error());
+        }
     }
     if (arguments.json) {
         print_copy_json(arguments.new_path, arguments.path, *copy, *figures, *verified);
@@ -131,6 +143,7 @@ void add_copy(CLI::App& app, Invocation& invocation)
                 "A running program's writes to the pool are held back for so long at most, e.g. 500ms. Default: 2s.");
     line.flag("--pause", arguments->pause,
               "Where a running program's writes cannot be held, stop its process (SIGSTOP) for the last part of the copy.");
+    line.option("--pool-max", "SIZE", maximum_taker(arguments->maximum_mb), "The maximum of the copy, larger than the pool's, e.g. 64G.");
     line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
     line.footer(examples, exit_code_lines);

@@ -268,6 +268,7 @@ int use(int argc, char** argv)
     add_copy(app, invocation);
     add_restore(app, invocation);
     add_salvage(app, invocation);
+    add_grow(app, invocation);
     add_trim(app, invocation);
     add_compact(app, invocation);
     add_convert(app, invocation);

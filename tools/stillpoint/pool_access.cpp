@@ -5,6 +5,7 @@
 
 #include "api/registry.hpp"
 #include "heap/heap.hpp"
+#include "heap/image_heap.hpp"
 #include "media/open.hpp"
 #include "os/clock.hpp"
 #include "exit_codes.hpp"
@@ -53,20 +54,13 @@ struct ImageVisit {
 
 Result<void> check_tables(ImageVisit& visit, std::byte* base, std::uint64_t image_bytes)
 {
-    const std::uint64_t image_bytes_max = visit.facts.image_bytes_max;
     const layout::TableFormat format = visit.opened.driver->table_format;
     if (const auto& kept = reinterpret_cast<const layout::ImageHeader*>(base)->data_layout; kept.name[0] != '\0') {
         visit.data_layout = text_of("{}:{}", kept.name, kept.number);
     }
-    const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, format);
+    const ImageGeometry geometry = ImageGeometry::for_image(visit.facts.image_bytes_first_max, format);
     const Directory directory(base, geometry);
-    const Heap::Options heap{.image_base = base,
-                             .heap_offset = geometry.heap_offset,
-                             .image_bytes = image_bytes,
-                             .image_bytes_max = image_bytes_max,
-                             .grow = nullptr,
-                             .grow_context = nullptr,
-                             .table_format = format};
+    const Heap::Options heap = heap_options_of(base, visit.facts, image_bytes, format);
     if (auto looked = directory.check(image_bytes, &visit.findings); !looked) {
         return looked;
     }
@@ -109,7 +103,8 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
 {
     auto& visit = *static_cast<ImageVisit*>(context);
     const layout::TableFormat format = visit.opened.driver->table_format;
-    if (auto header = check_image(base, format, visit.facts.image_bytes_max, visit.facts.base_address); !header) {
+    if (auto header = check_image(base, format, {visit.facts.image_bytes_first_max, visit.facts.image_bytes_max, visit.facts.base_address});
+        !header) {
         return found(&visit.findings, pass_on(header.error()));  // Where the tables lie is not known.
     }
     auto sound = check_tables(visit, base, image_bytes);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "heap/layout_table.hpp"
+#include "heap/image_heap.hpp"
 #include "heap/span_table_view.hpp"
 #include "output.hpp"
 #include "pool/image.hpp"
@@ -19,14 +20,7 @@ using heap::SpanTableView;
 
 PoolImage::PoolImage(const OpenedPool& opened, const RecoveredImage& image, std::vector<HandleFacts> handles)
     : base_address_(opened.pool.facts().base_address), bytes_(image.base, image.bytes),
-      heap_{.image_base = image.base,
-            .heap_offset = ImageGeometry::for_image(opened.pool.facts().image_bytes_max, opened.driver->table_format).heap_offset,
-            .image_bytes = image.bytes,
-            .image_bytes_max = opened.pool.facts().image_bytes_max,
-            .grow = nullptr,
-            .grow_context = nullptr,
-            .table_format = opened.driver->table_format},
-      handles_(std::move(handles))
+      heap_(heap_options_of(image.base, opened.pool.facts(), image.bytes, opened.driver->table_format)), handles_(std::move(handles))
 {
     std::ranges::sort(handles_, {}, &HandleFacts::handle);
     read_runs();
@@ -42,7 +36,7 @@ void PoolImage::read_runs()
     }
     for (std::uint64_t span = 0; span < table.spans();) {
         const auto covered = table.validate(span);
-        if (covered && table.word(span).entry().kind() != SpanKind::free_or_rest) {
+        if (covered && table.word(span).entry().kind() != SpanKind::free_or_rest && !table.is_table_run(span)) {
             runs_.push_back({span, *covered});
         }
         span += covered ? *covered : 1;

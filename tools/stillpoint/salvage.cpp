@@ -56,9 +56,9 @@ struct Salvaged {
 /// The part of the image that the page lies in.
 std::string part_of(std::uint64_t page, const PoolFacts& facts, layout::TableFormat format)
 {
-    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_max, format);
+    const ImageGeometry geometry = ImageGeometry::for_image(facts.image_bytes_first_max, format);
     const std::uint64_t offset = page * page_bytes;
-    const auto heap = heap::HeapLayout::of(geometry.heap_offset, facts.image_bytes_max, format);
+    const auto heap = heap::HeapLayout::of(geometry.heap_offset, facts.image_bytes_first_max, format);
     return offset < geometry.directory_offset      ? "image header"
            : offset < geometry.sync_objects_offset ? "handle directory"
            : offset < geometry.heap_offset         ? "locks in use"

@@ -10,6 +10,7 @@
 #include "engines/pronto/log_scan.hpp"
 #include "engines/pronto/record_checks.hpp"
 #include "heap/heap.hpp"
+#include "heap/image_heap.hpp"
 #include "pool/directory.hpp"
 #include "pool/image.hpp"
 
@@ -22,13 +23,7 @@ class MovedImage {
 public:
     MovedImage(const PoolFacts& facts, const std::byte* base, std::uint64_t image_bytes) noexcept
         : base_(base), address_(facts.base_address),
-          heap_{.image_base = const_cast<std::byte*>(base),
-                .heap_offset = ImageGeometry::for_image(facts.image_bytes_max, table_format_of(base)).heap_offset,
-                .image_bytes = image_bytes,
-                .image_bytes_max = facts.image_bytes_max,
-                .grow = nullptr,
-                .grow_context = nullptr,
-                .table_format = table_format_of(base)}
+          heap_(heap_options_of(const_cast<std::byte*>(base), facts, image_bytes, table_format_of(base)))
     {
     }
     /// The object that begins at that address of the image, if a live block of so many bytes does; else nullptr.
@@ -102,7 +97,8 @@ Result<void> visit_objects(const Pool& pool, const std::byte* base, std::uint64_
     std::sort(chunks->begin(), chunks->end(),
               [](const ScannedChunk& a, const ScannedChunk& b) { return a.header.sequence < b.header.sequence; });
     const MovedImage image(pool.facts(), base, image_bytes);
-    const Directory directory(const_cast<std::byte*>(base), ImageGeometry::for_image(pool.facts().image_bytes_max, table_format_of(base)));
+    const Directory directory(const_cast<std::byte*>(base),
+                              ImageGeometry::for_image(pool.facts().image_bytes_first_max, table_format_of(base)));
     Result<void> outcome;
     std::set<std::uint64_t> identities;
     directory.for_each([&](const DirectoryEntry& entry) {

@@ -102,7 +102,9 @@ Bytes bytes_of(const std::string& path)
 Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_bytes)
 {
     const PoolFacts& facts = *static_cast<const PoolFacts*>(context);
-    if (auto header = check_image(base, layout::TableFormat::logged, facts.image_bytes_max, facts.base_address); !header) {
+    if (auto header = check_image(base, layout::TableFormat::logged,
+                                  {facts.image_bytes_first_max, facts.image_bytes_max, facts.base_address});
+        !header) {
         return header;
     }
     const Heap::Options heap = heap_options(facts, base);
