@@ -3,6 +3,8 @@ add_custom_target(stillpoint_check_includes ALL
     COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/scripts/check_includes.py --quiet
     COMMENT "Checking the order of the layers" VERBATIM)
 
+include(GNUInstallDirs)
+
 # Every program of unit tests: what the sanitizers run.
 if(STILLPOINT_BUILD_TESTS)
     add_custom_target(unit_tests)
@@ -52,6 +54,9 @@ function(stillpoint_vector_units)
     endif()
 endfunction()
 stillpoint_vector_units()
+# Where the agent of pools in Ceph lies, seen from the folder of a program.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/media/rados/agent_link.cpp PROPERTIES
+    COMPILE_DEFINITIONS STILLPOINT_LIBRARY_FOLDER="${CMAKE_INSTALL_LIBDIR}")
 
 # Every folder has its own canaries (src/core/canary.hpp); this list of the lists is their only common place.
 file(GLOB canary_lists RELATIVE ${PROJECT_SOURCE_DIR}/src CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/canaries.inc

@@ -12,6 +12,7 @@
 #include "api/session_image.hpp"
 #include "api/session_pool.hpp"
 #include "api/statistics.hpp"
+#include "media/open.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
@@ -218,6 +219,7 @@ Result<Session*> open_as(unsigned number, const Options& options, SessionBegin b
         if (!opened) {
             return pass_on(opened.error());
         }
+        set_ownership_loss_handler(&end_process);
         begun = true;
         auto made = make_session(number, std::move(*opened), options, begin, begun_ns);
         if (!made) {

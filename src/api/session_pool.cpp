@@ -64,6 +64,8 @@ MediumOptions medium_options(const Options& options)
     result.line_latency_ns = static_cast<std::uint32_t>(options.line_latency_ns);
     result.page_latency_ns = static_cast<std::uint32_t>(options.page_latency_ns);
     result.bandwidth_mb_per_s = static_cast<std::uint32_t>(options.bandwidth_mb_per_s);
+    result.take_over = options.take_over;
+    result.lease_ms = static_cast<std::uint32_t>(options.lease_ms);
     return result;
 }
 
@@ -332,7 +334,7 @@ Result<void> check_company(const Options& options, const EngineDriver& driver)
 bool has_open(const std::string& path) noexcept
 {
     bool found = false;
-    for_each_session([&](const Session& session) { found = found || os::is_same_file(session.pool, path); });
+    for_each_session([&](const Session& session) { found = found || session.pool == path || os::is_same_file(session.pool, path); });
     return found;
 }
 

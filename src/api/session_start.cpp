@@ -23,6 +23,7 @@
 #include "api/session.hpp"
 #include "api/session_pool.hpp"
 #include "api/session_service.hpp"
+#include "media/open.hpp"
 #include "os/environment.hpp"
 #include "os/library_users.hpp"
 #include "os/log.hpp"
@@ -145,7 +146,7 @@ void make_path_absolute(const char* pool)
 {
     static char text[PATH_MAX + sizeof "STILLPOINT_POOL=/"];
     char folder[PATH_MAX];
-    if (*pool == '/' || getcwd(folder, sizeof folder) == nullptr) {
+    if (*pool == '/' || lies_in_no_file(pool) || getcwd(folder, sizeof folder) == nullptr) {
         return;
     }
     const auto end = fmt::format_to_n(text, sizeof text - 1, "{}={}/{}", pool_variable, folder, pool);
@@ -273,7 +274,7 @@ void session_defer_after_fork() noexcept
 void session_end_without_pool() noexcept
 {
     const char* const pool = os::environment_variable(pool_variable);
-    if (deferred.load(std::memory_order_acquire) && pool != nullptr && is_the_process_of_run() && access(pool, F_OK) != 0 &&
+    if (deferred.load(std::memory_order_acquire) && pool != nullptr && is_the_process_of_run() && !lies_in_no_file(pool) && access(pool, F_OK) != 0 &&
         errno == ENOENT) {
         os::log(os::Severity::warning,
                 "{} was not made: neither {} nor what it started calls this library for durable memory, so nothing "

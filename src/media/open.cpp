@@ -11,6 +11,8 @@
 #include "media/file_medium.hpp"
 #include "media/memory_medium.hpp"
 #include "media/pool_file.hpp"
+#include "media/rados/rados_medium.hpp"
+#include "media/rados/rados_name.hpp"
 #include "os/file_lock.hpp"
 #include "os/file_mapping.hpp"
 
@@ -19,6 +21,7 @@ namespace stillpoint {
 namespace {
 
 MediumOpener* the_opener = nullptr;
+OwnershipLossHandler loss_handler = nullptr;
 
 std::string folder_of(const std::string& path)
 {
@@ -55,6 +58,9 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
     if (the_opener != nullptr) {
         return the_opener->create(options, size);
     }
+    if (is_rados_name(options.path)) {
+        return RadosMedium::open(options, rados::Mode::create, size);
+    }
     auto file = PoolFile::create(options, size);
     if (!file) {
         return pass_on(file.error());
@@ -67,8 +73,22 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
     return medium;
 }
 
+bool lies_in_no_file(std::string_view path) noexcept { return is_rados_name(path); }
+
+void set_ownership_loss_handler(OwnershipLossHandler handler) noexcept { loss_handler = handler; }
+
+void tell_of_lost_ownership(const Failure& failure) noexcept
+{
+    if (loss_handler != nullptr) {
+        loss_handler(failure);
+    }
+}
+
 bool lies_in_memory(const std::string& path)
 {
+    if (lies_in_no_file(path)) {
+        return false;
+    }
     struct statfs system{};
     if (statfs(path.c_str(), &system) != 0 && statfs(folder_of(path).c_str(), &system) != 0) {
         return false;
@@ -78,6 +98,9 @@ bool lies_in_memory(const std::string& path)
 
 Result<void> check_creation(const MediumOptions& options)
 {
+    if (lies_in_no_file(options.path)) {
+        return {};  // That the cluster answers was seen when the pool was looked for.
+    }
     const std::string folder = folder_of(options.path);
     if (faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
         return {};
@@ -92,6 +115,9 @@ Result<std::unique_ptr<Medium>> open_medium(const MediumOptions& options)
     if (the_opener != nullptr) {
         return the_opener->open(options);
     }
+    if (is_rados_name(options.path)) {
+        return RadosMedium::open(options, rados::Mode::write);
+    }
     auto file = PoolFile::open(options, PoolFile::Access::write);
     if (!file) {
         return pass_on(file.error());
@@ -101,6 +127,9 @@ Result<std::unique_ptr<Medium>> open_medium(const MediumOptions& options)
 
 Result<std::unique_ptr<Medium>> open_medium_read_only(const MediumOptions& options, bool lock)
 {
+    if (is_rados_name(options.path)) {
+        return RadosMedium::open(options, lock ? rados::Mode::read_locked : rados::Mode::read);
+    }
     auto file = PoolFile::open(options, lock ? PoolFile::Access::read_locked : PoolFile::Access::read_unlocked);
     if (!file) {
         return pass_on(file.error());
@@ -108,6 +137,9 @@ Result<std::unique_ptr<Medium>> open_medium_read_only(const MediumOptions& optio
     return medium_over(std::move(*file), options);
 }
 
-int lock_holder_pid(const std::string& path) { return os::exclusive_lock_holder(path); }
+int lock_holder_pid(const std::string& path)
+{
+    return is_rados_name(path) ? RadosMedium::owner_process(path) : os::exclusive_lock_holder(path);
+}
 
 }  // namespace stillpoint

@@ -29,6 +29,9 @@ struct MediumOptions {
     bool disable_io_uring = false;
     bool disable_direct_io = false;
     std::optional<bool> caches_are_persistent;  ///< eADR / GPF; empty: detect
+    // Pools in Ceph only.
+    bool take_over = false;         ///< from an owner whose lease still runs
+    std::uint32_t lease_ms = 10'000;  ///< from 1000
     /// Calls that must fail (docs/internals/fault-injection.md); empty: as STILLPOINT_FAULT says.
     std::string faults;
 };
@@ -67,6 +70,15 @@ void set_medium_opener(MediumOpener* opener) noexcept;
 /// Opens for reading only, with a shared lock if `lock`: `info` and `check`. Writes fail with
 /// pool_read_only. Errors as open_medium.
 [[nodiscard]] Result<std::unique_ptr<Medium>> open_medium_read_only(const MediumOptions& options, bool lock);
+
+/// Whether `path` names a pool that lies in no file (rados://CEPHPOOL/NAME): it is no path, and there is nothing to stat, resolve or link.
+[[nodiscard]] bool lies_in_no_file(std::string_view path) noexcept;
+
+/// Called by a medium that finds, instead of acknowledging, that another process owns its pool by now. Any thread of the owner of the medium.
+using OwnershipLossHandler = void (*)(const Failure& failure) noexcept;
+/// nullptr, as at the start: the medium's failure is all. Before a pool is opened.
+void set_ownership_loss_handler(OwnershipLossHandler handler) noexcept;
+void tell_of_lost_ownership(const Failure& failure) noexcept;
 
 /// The process that holds the exclusive lock on `path`, or 0: for messages and `stats`.
 [[nodiscard]] int lock_holder_pid(const std::string& path);

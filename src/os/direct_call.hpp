@@ -33,9 +33,11 @@ namespace stillpoint::os {
 }
 
 template <class T>
-[[nodiscard]] long as_argument(T value) noexcept
+[[nodiscard]] long as_argument([[maybe_unused]] T value) noexcept
 {
-    if constexpr (std::is_pointer_v<T>) {
+    if constexpr (std::is_null_pointer_v<T>) {
+        return 0;
+    } else if constexpr (std::is_pointer_v<T>) {
         return reinterpret_cast<long>(value);
     } else {
         return static_cast<long>(value);

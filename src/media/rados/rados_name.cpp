@@ -1,0 +1,63 @@
+#include "media/rados/rados_name.hpp"
+
+#include <algorithm>
+
+namespace stillpoint {
+
+namespace {
+
+constexpr std::string_view prefix = "rados://";
+
+bool is_plain(std::string_view part) noexcept
+{
+    const auto is_allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    };
+    return !part.empty() && part.size() <= RadosName::part_bytes_max && std::ranges::all_of(part, is_allowed);
+}
+
+tl::unexpected<Failure> malformed(std::string_view path, std::string_view reason)
+{
+    return fail(SP_E_INVALID_ARGUMENT, 0, "{}: {}; a pool in Ceph is named rados://CEPHPOOL/NAME, with ?conf=FILE&id=USER if need be", path,
+                reason);
+}
+
+}  // namespace
+
+Result<RadosName> parse_rados_name(std::string_view path)
+{
+    if (!is_rados_name(path)) {
+        return malformed(path, "the name does not begin with rados://");
+    }
+    RadosName result;
+    const std::string_view rest = path.substr(prefix.size());
+    const std::size_t question = std::min(rest.find('?'), rest.size());
+    const std::string_view place = rest.substr(0, question);
+    const std::size_t slash = place.find('/');
+    if (slash == std::string_view::npos || !is_plain(place.substr(0, slash))) {
+        return malformed(path, "the Ceph pool is missing, or has other characters than letters, digits, '-', '_' and '.'");
+    }
+    if (!is_plain(place.substr(slash + 1))) {
+        return malformed(path, "the name is missing, too long, or has other characters than letters, digits, '-', '_' and '.'");
+    }
+    result.ceph_pool = place.substr(0, slash);
+    result.name = place.substr(slash + 1);
+    std::string_view query = question < rest.size() ? rest.substr(question + 1) : std::string_view{};
+    while (!query.empty()) {
+        const std::string_view item = query.substr(0, query.find('&'));
+        query.remove_prefix(std::min(item.size() + 1, query.size()));
+        if (item.starts_with("conf=") && item.size() > 5 && item.size() - 5 <= RadosName::file_bytes_max) {
+            result.configuration = item.substr(5);
+        } else if (item.starts_with("id=") && is_plain(item.substr(3))) {
+            result.user = item.substr(3);
+        } else {
+            return malformed(path, "what follows the question mark is neither conf=FILE nor id=USER");
+        }
+    }
+    if (!result.configuration.empty() && result.configuration.front() != '/') {
+        return malformed(path, "the configuration is no absolute path");
+    }
+    return result;
+}
+
+}  // namespace stillpoint

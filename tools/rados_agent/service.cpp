@@ -1,0 +1,223 @@
+#include "service.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/clock.hpp"
+
+namespace stillpoint::rados {
+
+namespace {
+
+constexpr std::uint64_t ns_per_ms = 1'000'000;
+constexpr std::uint64_t for_ever_ns = 3'600'000 * ns_per_ms;
+
+void wake(std::atomic<std::uint32_t>& word) { syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0); }
+
+/// What an operation that is guarded by the owner's lock says when another process owns the pool.
+bool means_loss(int error, bool is_guarded)
+{
+    return error == -ESHUTDOWN || (is_guarded && (error == -ECANCELED || error == -EBUSY || error == -ENODATA || error == -ENOENT));
+}
+
+}  // namespace
+
+Service::Service(const Cluster& cluster, Ownership& ownership, SharedState& shared, std::uint32_t lease_ms)
+    : cluster_(cluster), ownership_(ownership), shared_(shared), lease_ns_(lease_ms * ns_per_ms), renewed_ns_(ownership.taken_ns())
+{
+    shared_.lease_until_ns.store(ownership.is_owner() ? renewed_ns_ + lease_ns_ : 0, std::memory_order_release);
+}
+
+bool Service::begin(std::uint32_t slot)
+{
+    SlotRequest request;
+    copy_request(shared_.slots[slot], request);
+    if (fault_in(request, slot, ownership_.head().size_bytes) != nullptr) {
+        return false;
+    }
+    switch (request.operation) {
+    case Operation::read: begin_read(slot, request); return true;
+    case Operation::write:
+        if (!ownership_.is_owner()) {
+            return false;
+        }
+        begin_write(slot, request);
+        return true;
+    case Operation::resize:
+    case Operation::publish:
+        if (!ownership_.is_owner()) {
+            return false;
+        }
+        begin_change(slot, request);
+        return true;
+    case Operation::close: is_closing_ = true; return true;
+    case Operation::none: break;
+    }
+    return false;
+}
+
+void Service::begin_read(std::uint32_t slot, const SlotRequest& request)
+{
+    const Extent extent = request.extents[0];
+    auto* const call = new Call{this, slot, request.operation, os::monotonic_ns(), extent.size, false};
+    {
+        const std::lock_guard guard(mutex_);
+        ++under_way_;
+    }
+    rados_completion_t completion = nullptr;
+    rados_aio_create_completion2(call, &completed, &completion);
+    const int error = rados_aio_read(cluster_.io(), cluster_.object_name(request.object).c_str(), completion,
+                                     reinterpret_cast<char*>(data_of(shared_, slot)), extent.size, extent.offset);
+    if (error != 0) {
+        const Call failed = *call;
+        delete call;
+        end(failed, error);
+    }
+    rados_aio_release(completion);
+}
+
+void Service::begin_write(std::uint32_t slot, const SlotRequest& request)
+{
+    const WriteOp op = new_write_op();
+    const bool is_first = request.object == 0;
+    if (is_first) {
+        ownership_.guard(op);
+    }
+    const char* data = reinterpret_cast<const char*>(data_of(shared_, slot));
+    for (std::uint32_t i = 0; i < request.extent_count; ++i) {
+        rados_write_op_write(op.get(), data, request.extents[i].size, request.extents[i].offset);
+        data += request.extents[i].size;
+    }
+    hand_over(op, request.object, {this, slot, request.operation, os::monotonic_ns(), 0, is_first});
+}
+
+void Service::begin_change(std::uint32_t slot, const SlotRequest& request)
+{
+    const WriteOp op = new_write_op();
+    ownership_.guard(op);
+    Head head = ownership_.head();
+    if (request.operation == Operation::resize) {
+        head.size_bytes = request.size_bytes;
+    } else {
+        head.is_published = true;
+    }
+    ownership_.change(op, head);
+    hand_over(op, 0, {this, slot, request.operation, os::monotonic_ns(), 0, true});
+}
+
+void Service::hand_over(const WriteOp& op, std::uint64_t object, const Call& call)
+{
+    auto* const kept = new Call(call);
+    {
+        const std::lock_guard guard(mutex_);
+        ++under_way_;
+    }
+    rados_completion_t completion = nullptr;
+    rados_aio_create_completion2(kept, &completed, &completion);
+    // A full cluster refuses at once; without the flag librados would wait for room and say nothing.
+    const int error = rados_aio_write_op_operate(op.get(), cluster_.io(), completion, cluster_.object_name(object).c_str(), nullptr,
+                                                 LIBRADOS_OPERATION_FULL_TRY);
+    if (error != 0) {
+        delete kept;
+        end(call, error);
+    }
+    rados_aio_release(completion);
+}
+
+void Service::completed(rados_completion_t completion, void* context)
+{
+    auto* const call = static_cast<Call*>(context);
+    const Call copy = *call;
+    delete call;
+    copy.service->end(copy, rados_aio_get_return_value(completion));
+}
+
+void Service::end(const Call& call, int result)
+{
+    if (call.operation == Operation::read) {
+        // What was never written is not there; the caller checks what it reads.
+        const std::uint32_t got = result >= 0 ? std::min(static_cast<std::uint32_t>(result), call.size) : 0;
+        if (result >= 0 || result == -ENOENT) {
+            std::memset(data_of(shared_, call.slot) + got, 0, call.size - got);
+            result = 0;
+        }
+    }
+    if (result == 0 && call.renews && ownership_.is_owner()) {
+        std::uint64_t until_ns = shared_.lease_until_ns.load(std::memory_order_relaxed);
+        const std::uint64_t new_ns = call.sent_ns + lease_ns_;
+        while (until_ns < new_ns && !shared_.lease_until_ns.compare_exchange_weak(until_ns, new_ns, std::memory_order_release)) {
+        }
+    }
+    if (result < 0 && means_loss(result, call.renews)) {
+        lose(result);
+    }
+    if (call.slot != no_slot) {
+        if (result >= 0) {
+            finish_slot(call.slot, nullptr);
+        } else {
+            const bool is_lost = shared_.is_lost.load(std::memory_order_acquire) != 0;
+            const Failure failure = is_lost ? failure_in(shared_.loss)
+                                            : cluster_.failure_of(result, call.operation == Operation::read ? "reading" : "writing");
+            finish_slot(call.slot, &failure);
+        }
+    }
+    const std::lock_guard guard(mutex_);
+    --under_way_;
+    drained_.notify_all();
+}
+
+void Service::finish_slot(std::uint32_t number, const Failure* failure)
+{
+    Slot& slot = shared_.slots[number];
+    if (failure != nullptr) {
+        put_outcome(slot.outcome, *failure);
+    } else {
+        slot.outcome.code = 0;
+    }
+    slot.state.store(static_cast<std::uint32_t>(SlotState::done), std::memory_order_release);
+    wake(slot.state);
+}
+
+void Service::lose(int error)
+{
+    const std::lock_guard guard(mutex_);
+    if (shared_.is_lost.load(std::memory_order_relaxed) != 0) {
+        return;
+    }
+    put_outcome(shared_.loss, fail(SP_E_POOL_LOCKED, -error,
+                                   "another process has taken the pool, and this one was shut out: nothing that was not acknowledged before is "
+                                   "durable; start the program again to become the owner when that one has ended")
+                                  .value());
+    shared_.is_lost.store(1, std::memory_order_release);
+    wake(shared_.is_lost);
+}
+
+std::uint64_t Service::renew_in_ns()
+{
+    if (!ownership_.has_lock()) {
+        return for_ever_ns;
+    }
+    const std::uint64_t every_ns = lease_ns_ / 3;
+    const std::uint64_t now_ns = os::monotonic_ns();
+    if (now_ns - renewed_ns_ >= every_ns && shared_.is_lost.load(std::memory_order_relaxed) == 0) {
+        renewed_ns_ = now_ns;
+        const WriteOp op = new_write_op();
+        ownership_.guard(op);
+        hand_over(op, 0, {this, no_slot, Operation::none, now_ns, 0, true});
+    }
+    return every_ns - std::min(every_ns, now_ns - renewed_ns_) + ns_per_ms;
+}
+
+void Service::drain()
+{
+    std::unique_lock lock(mutex_);
+    drained_.wait(lock, [this] { return under_way_ == 0; });
+}
+
+void Service::end_closing() { finish_slot(control_slot, nullptr); }
+
+}  // namespace stillpoint::rados

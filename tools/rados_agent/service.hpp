@@ -1,0 +1,62 @@
+#pragma once
+// Does what the program's requests say: reads and writes of objects, changes of the head, renewals of the lease.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "cluster.hpp"
+#include "media/rados/agent_protocol.hpp"
+#include "ownership.hpp"
+
+namespace stillpoint::rados {
+
+/// Threads: one calls everything; completions come in a thread of librados.
+class Service {
+public:
+    Service(const Cluster& cluster, Ownership& ownership, SharedState& shared, std::uint32_t lease_ms);
+
+    /// Begins the request in a slot. False: it was malformed, and the agent ends.
+    [[nodiscard]] bool begin(std::uint32_t slot);
+    /// Renews the lease if that is due. Returns how long until it is again.
+    [[nodiscard]] std::uint64_t renew_in_ns();
+    /// Whether the program has asked to close the pool.
+    [[nodiscard]] bool is_closing() const noexcept { return is_closing_; }
+    /// Waits until no operation is under way.
+    void drain();
+    /// Ends the request to close.
+    void end_closing();
+
+private:
+    struct Call {
+        Service* service;
+        std::uint32_t slot;     ///< no_slot: a renewal
+        Operation operation;
+        std::uint64_t sent_ns;
+        std::uint32_t size;     ///< of a read
+        bool renews;
+    };
+    static constexpr std::uint32_t no_slot = slot_count;
+
+    void begin_read(std::uint32_t slot, const SlotRequest& request);
+    void begin_write(std::uint32_t slot, const SlotRequest& request);
+    void begin_change(std::uint32_t slot, const SlotRequest& request);
+    void hand_over(const WriteOp& op, std::uint64_t object, const Call& call);
+    static void completed(rados_completion_t completion, void* context);
+    void end(const Call& call, int result);
+    void finish_slot(std::uint32_t slot, const Failure* failure);
+    void lose(int error);
+
+    const Cluster& cluster_;
+    Ownership& ownership_;
+    SharedState& shared_;
+    std::uint64_t lease_ns_;
+    std::uint64_t renewed_ns_;  ///< when the last renewal was sent
+    bool is_closing_ = false;
+    std::mutex mutex_;
+    std::condition_variable drained_;
+    std::uint64_t under_way_ = 0;
+};
+
+}  // namespace stillpoint::rados
