@@ -274,8 +274,8 @@ void session_defer_after_fork() noexcept
 void session_end_without_pool() noexcept
 {
     const char* const pool = os::environment_variable(pool_variable);
-    if (deferred.load(std::memory_order_acquire) && pool != nullptr && is_the_process_of_run() && !lies_in_no_file(pool) && access(pool, F_OK) != 0 &&
-        errno == ENOENT) {
+    if (deferred.load(std::memory_order_acquire) && pool != nullptr && is_the_process_of_run() && !lies_in_no_file(pool) &&
+        access(pool, F_OK) != 0 && errno == ENOENT) {
         os::log(os::Severity::warning,
                 "{} was not made: neither {} nor what it started calls this library for durable memory, so nothing "
                 "survives. Link the program with -lstillpoint, and keep data that must survive in memory of sp_malloc and sp_root",

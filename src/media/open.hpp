@@ -30,7 +30,7 @@ struct MediumOptions {
     bool disable_direct_io = false;
     std::optional<bool> caches_are_persistent;  ///< eADR / GPF; empty: detect
     // Pools in Ceph only.
-    bool take_over = false;         ///< from an owner whose lease still runs
+    bool take_over = false;  ///< from an owner whose lease still runs
     std::uint32_t lease_ms = 10'000;  ///< from 1000
     /// Calls that must fail (docs/internals/fault-injection.md); empty: as STILLPOINT_FAULT says.
     std::string faults;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "media/errno_text.hpp"
+#include "media/open.hpp"
 #include "media/write_turns.hpp"
 #include "os/clock.hpp"
 #include "os/descriptor.hpp"
@@ -315,6 +316,9 @@ unsigned mode_of(const std::string& path)
 
 Result<PoolFileCopyFigures> copy_pool_file(const std::string& path, CopiedFile& copy, const PoolFileCopyOptions& options)
 {
+    if (lies_in_no_file(path)) {
+        return fail(SP_E_UNSUPPORTED, 0, "{}: a pool in Ceph is copied by `stillpoint copy`, while no program has it open", path);
+    }
     auto figures = Copying(path, copy, options).run();
     if (figures) {
         if (auto written = copy.write_late(); !written) {

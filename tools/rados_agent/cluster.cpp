@@ -29,8 +29,8 @@ Failure failure_to_connect(const ClusterPlace& place, int error, std::string_vie
     const std::string where = place.configuration.empty() ? "/etc/ceph/ceph.conf" : place.configuration;
     switch (-error) {
     case ETIMEDOUT:
-        return fail(SP_E_TIMED_OUT, ETIMEDOUT, "{}: no monitor of the cluster answers; see that it runs (`ceph status`) and that {} names it", title,
-                    where)
+        return fail(SP_E_TIMED_OUT, ETIMEDOUT,
+                    "{}: no monitor of the cluster answers; see that it runs (`ceph status`) and that {} names it", title, where)
             .value();
     case EACCES:
     case EPERM:
@@ -123,8 +123,7 @@ Result<std::string> Cluster::address() const
 
 std::uint32_t Cluster::replicas() const
 {
-    const std::string command =
-        text_of(R"({{"prefix":"osd pool get","pool":"{}","var":"size","format":"json"}})", place_.ceph_pool);
+    const std::string command = text_of(R"({{"prefix":"osd pool get","pool":"{}","var":"size","format":"json"}})", place_.ceph_pool);
     const char* commands[] = {command.c_str()};
     char* output = nullptr;
     std::size_t output_bytes = 0;
@@ -229,13 +228,14 @@ Failure Cluster::failure_of(int error, std::string_view action) const
     switch (-error) {
     case EPERM:
     case EACCES:
-        return fail(SP_E_POOL_READ_ONLY, -error, "{}: {}: {} has no right to do it in the Ceph pool {} (`ceph auth get {}`)", title(), action,
-                    name_of_user(place_), place_.ceph_pool, name_of_user(place_))
+        return fail(SP_E_POOL_READ_ONLY, -error, "{}: {}: {} has no right to do it in the Ceph pool {} (`ceph auth get {}`)", title(),
+                    action, name_of_user(place_), place_.ceph_pool, name_of_user(place_))
             .value();
     case ENOSPC:
     case EDQUOT:
-        return fail(SP_E_NO_SPACE, ENOSPC, "{}: {}: the cluster or the Ceph pool {} is full (`ceph df`, `ceph osd pool get-quota {}`); add "
-                                           "OSDs or raise the quota, then start the program again",
+        return fail(SP_E_NO_SPACE, ENOSPC,
+                    "{}: {}: the cluster or the Ceph pool {} is full (`ceph df`, `ceph osd pool get-quota {}`); add "
+                    "OSDs or raise the quota, then start the program again",
                     title(), action, place_.ceph_pool, place_.ceph_pool)
             .value();
     case ETIMEDOUT:

@@ -43,16 +43,19 @@ std::uint64_t start_of(std::uint64_t process)
 
 bool is_of_this_machine(const Identity& identity, const Identity& own) { return identity.boot == own.boot && identity.space == own.space; }
 
-Life life_of(std::uint64_t process, std::uint64_t started) { return process != 0 && start_of(process) == started ? Life::alive : Life::dead; }
+Life life_of(std::uint64_t process, std::uint64_t started)
+{
+    return process != 0 && start_of(process) == started ? Life::alive : Life::dead;
+}
 
 }  // namespace
 
 std::string Head::text() const
 {
     return text_of("layout={}\nobject_bytes={}\nsize_bytes={}\npublished={}\ngeneration={}\naddress={}\nhost={}\nboot={}\nspace={}\n"
-                       "process={}\nstarted={}\nagent={}\nagent_started={}\n",
-                       layout, object_bytes, size_bytes, is_published ? 1 : 0, generation, address, owner.host, owner.boot, owner.space,
-                       owner.process, owner.started, owner.agent, owner.agent_started);
+                   "process={}\nstarted={}\nagent={}\nagent_started={}\n",
+                   layout, object_bytes, size_bytes, is_published ? 1 : 0, generation, address, owner.host, owner.boot, owner.space,
+                   owner.process, owner.started, owner.agent, owner.agent_started);
 }
 
 std::optional<Head> Head::parse(std::string_view text)
@@ -64,7 +67,8 @@ std::optional<Head> Head::parse(std::string_view text)
     while (!text.empty()) {
         const std::size_t end = text.find('\n');
         const std::size_t equals = text.find('=');
-        if (end == std::string_view::npos || equals >= end || !fields.emplace(text.substr(0, equals), text.substr(equals + 1, end - equals - 1)).second) {
+        if (end == std::string_view::npos || equals >= end ||
+            !fields.emplace(text.substr(0, equals), text.substr(equals + 1, end - equals - 1)).second) {
             return std::nullopt;
         }
         text.remove_prefix(end + 1);
@@ -88,8 +92,9 @@ std::optional<Head> Head::parse(std::string_view text)
     head.is_published = published == 1;
     head.generation = number("generation");
     head.address = fields["address"];
-    head.owner = {std::string(fields["host"]), std::string(fields["boot"]), number("space"), number("process"), number("started"),
-                  number("agent"), number("agent_started")};
+    head.owner = {std::string(fields["host"]), std::string(fields["boot"]), number("space"),
+                  number("process"),           number("started"),           number("agent"),
+                  number("agent_started")};
     return is_sound && published <= 1 && head.layout != 0 ? std::optional(head) : std::nullopt;
 }
 

@@ -30,7 +30,7 @@ struct Locker {
 };
 struct LockState {
     LockType type = LockType::none;
-    std::vector<Locker> lockers; 
+    std::vector<Locker> lockers;
 };
 
 /// "lock": takes the lock, or renews it.

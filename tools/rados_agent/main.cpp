@@ -95,7 +95,8 @@ int refuse(const Failure& failure)
 void tell_of_timeout(const char* step)
 {
     refuse(fail(SP_E_TIMED_OUT, ETIMEDOUT,
-                "the Ceph cluster does not answer ({}): a placement group may be inactive, or too few OSDs run; see `ceph health detail`", step)
+                "the Ceph cluster does not answer ({}): a placement group may be inactive, or too few OSDs run; see `ceph health detail`",
+                step)
                .value());
 }
 
@@ -165,8 +166,9 @@ int run()
         return EX_USAGE;
     }
     if (const char* const fault = fault_in(request); fault != nullptr) {
-        return refuse(fail(SP_E_UNSUPPORTED, 0, "the agent refuses the request to open: {}; install library and agent from one version", fault)
-                          .value());
+        return refuse(
+            fail(SP_E_UNSUPPORTED, 0, "the agent refuses the request to open: {}; install library and agent from one version", fault)
+                .value());
     }
     std::unique_ptr<Cluster> cluster;
     std::unique_ptr<Ownership> ownership;
@@ -174,7 +176,8 @@ int run()
         const std::uint64_t patience_ms = request.timeout_ms + std::uint64_t{request.mode == Mode::owner ? 0 : request.lease_ms};
         Watchdog watchdog(patience_ms * ns_per_ms, &tell_of_timeout);
         auto connected = Cluster::connect({std::string(text_in(request.ceph_pool)), std::string(text_in(request.name)),
-                                           std::string(text_in(request.user)), std::string(text_in(request.configuration)), request.timeout_ms});
+                                           std::string(text_in(request.user)), std::string(text_in(request.configuration)),
+                                           request.timeout_ms});
         if (!connected) {
             return refuse(connected.error());
         }

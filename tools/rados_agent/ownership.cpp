@@ -74,8 +74,8 @@ Result<bool> Ownership::try_once(const std::function<void(const char*)>& step)
     }
     const bool is_missing = !state->head || (!state->head->is_published && state->lock.lockers.empty());
     if (is_missing) {
-        return fail(SP_E_POOL_MISSING, 0, "{}: there is no such pool; check the name, `rados --pool {} ls` shows the objects", cluster_.title(),
-                    cluster_.place().ceph_pool);
+        return fail(SP_E_POOL_MISSING, 0, "{}: there is no such pool; check the name, `rados --pool {} ls` shows the objects",
+                    cluster_.title(), cluster_.place().ceph_pool);
     }
     if (request_.mode == Mode::read || request_.mode == Mode::owner) {
         head_ = *state->head;
@@ -116,8 +116,8 @@ Result<bool> Ownership::take_existing(const HeadState& state, const std::functio
 {
     if (!state.lock.lockers.empty()) {
         const bool both_read = request_.mode == Mode::read_locked && state.lock.type == LockType::shared;
-        const bool is_dead = life_of_program(state.head->owner, own_) == Life::dead && life_of_agent(state.head->owner, own_) == Life::dead &&
-                             state.lock.type == LockType::exclusive;
+        const bool is_dead = life_of_program(state.head->owner, own_) == Life::dead &&
+                             life_of_agent(state.head->owner, own_) == Life::dead && state.lock.type == LockType::exclusive;
         if (!both_read && !is_dead && request_.take_over == 0) {
             return refuse_or_wait(state);
         }
@@ -172,24 +172,27 @@ Result<bool> Ownership::refuse_or_wait(const HeadState& state)
 {
     const Identity& owner = state.head->owner;
     const bool is_ending = state.lock.type == LockType::exclusive && life_of_program(owner, own_) == Life::dead;
-    const bool is_own = owner.process == own_.process && owner.started == own_.started && owner.boot == own_.boot && owner.space == own_.space;
+    const bool is_own = owner.process == own_.process && owner.started == own_.started && owner.boot == own_.boot &&
+                        owner.space == own_.space;
     // The agent of a program that has ended, or became another program, finishes what it was given.
     const std::uint64_t wait_ns = is_ending ? request_.lease_ms * ns_per_ms : is_own ? end_wait_ns : 0;
     if (os::monotonic_ns() - begun_ns_ < wait_ns) {
         return false;
     }
     if (state.lock.type == LockType::shared) {
-        return fail(SP_E_POOL_LOCKED, 0, "{}: another process reads the pool (a check or a copy); try again when that has ended, or say --take-over",
+        return fail(SP_E_POOL_LOCKED, 0,
+                    "{}: another process reads the pool (a check or a copy); try again when that has ended, or say --take-over",
                     cluster_.title());
     }
     const std::uint64_t now_s = os::wall_clock_ns() / 1'000'000'000;
     const std::uint64_t expires_s = state.lock.lockers.front().expires_s;
     const std::uint64_t most_s = (request_.lease_ms + 999) / 1000;
     const std::uint64_t left_s = expires_s > now_s ? std::min(expires_s - now_s, most_s) : 0;
-    return fail(SP_E_POOL_LOCKED, 0,
-                "{}: {} has the pool (client {}), and its lease runs for about {} s unless that process renews it; stop that program, wait if it "
-                "is gone, or say --take-over, which shuts it out first",
-                cluster_.title(), name_of(owner), state.head->address, left_s);
+    return fail(
+        SP_E_POOL_LOCKED, 0,
+        "{}: {} has the pool (client {}), and its lease runs for about {} s unless that process renews it; stop that program, wait if it "
+        "is gone, or say --take-over, which shuts it out first",
+        cluster_.title(), name_of(owner), state.head->address, left_s);
 }
 
 Result<void> Ownership::block_last_owner(const HeadState& state, const std::function<void(const char*)>& step) const

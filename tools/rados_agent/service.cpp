@@ -188,10 +188,11 @@ void Service::lose(int error)
     if (shared_.is_lost.load(std::memory_order_relaxed) != 0) {
         return;
     }
-    put_outcome(shared_.loss, fail(SP_E_POOL_LOCKED, -error,
-                                   "another process has taken the pool, and this one was shut out: nothing that was not acknowledged before is "
-                                   "durable; start the program again to become the owner when that one has ended")
-                                  .value());
+    put_outcome(shared_.loss,
+                fail(SP_E_POOL_LOCKED, -error,
+                     "another process has taken the pool, and this one was shut out: nothing that was not acknowledged before is "
+                     "durable; start the program again to become the owner when that one has ended")
+                    .value());
     shared_.is_lost.store(1, std::memory_order_release);
     wake(shared_.is_lost);
 }

@@ -2,12 +2,15 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <unistd.h>
 
 #include "media/file_names.hpp"
+#include "media/open.hpp"
 #include "option_flags.hpp"
 #include "raised_maximum.hpp"
+#include "rados_copy.hpp"
 #include "whole_copy.hpp"
 
 namespace stillpoint::tool {
@@ -67,8 +70,23 @@ Result<void> publish(CopiedFile& copy, const std::string& unfinished, const Copy
     return named ? copy.remove_mark() : named;
 }
 
+int copy_to_rados(const CopyArguments& arguments, bool progress)
+{
+    const auto made = copy_into_rados(arguments.path, arguments.new_path, progress);
+    if (!made) {
+        return report_unopened(arguments.path, made.error());
+    }
+    (arguments.json ? print_copy_json : print_copy_text)(arguments.new_path, arguments.path, {made->file_bytes, false}, made->figures,
+                                                         made->verified);
+    return exit_codes::ok;
+}
+
 int copy_pool(const CopyArguments& arguments, bool progress)
 {
+    if (lies_in_no_file(arguments.new_path)) {
+        return copy_to_rados(arguments, progress);
+    }
+    const bool from_rados = lies_in_no_file(arguments.path);
     const bool to_pipe = arguments.new_path == "-";
     if (to_pipe && isatty(STDOUT_FILENO) == 1) {
         return report_error(exit_codes::usage, "standard output is a terminal; send the copy to a pipe or a file");
@@ -86,8 +104,9 @@ int copy_pool(const CopyArguments& arguments, bool progress)
         }
     }
     // For a pipe the copy is made beside the pool first: only a whole one is verified.
-    const std::string unfinished = to_pipe ? text_of("{}.piped-{}", arguments.path, getpid()) : unfinished_name(arguments.new_path);
-    if (access(arguments.path.c_str(), F_OK) != 0) {
+    const std::string pipe_name = from_rados ? text_of("{}/stillpoint", std::filesystem::temp_directory_path().string()) : arguments.path;
+    const std::string unfinished = to_pipe ? text_of("{}.piped-{}", pipe_name, getpid()) : unfinished_name(arguments.new_path);
+    if (!from_rados && access(arguments.path.c_str(), F_OK) != 0) {
         return report_error(exit_codes::no_input, text_of("cannot open {}: {}; check the path", arguments.path, std::strerror(errno)));
     }
     auto copy = CopiedFile::open(unfinished, mode_of(arguments.path));
@@ -95,7 +114,8 @@ int copy_pool(const CopyArguments& arguments, bool progress)
         return report_failure(copy.error());
     }
     const CopyProgress line = copy_progress_line(progress);
-    const auto figures = copy_pool_file(arguments.path, *copy, {arguments.hold_max_ms * 1'000'000, arguments.pause, line});
+    const auto figures = from_rados ? copy_out_of_rados(arguments.path, *copy)
+                                    : copy_pool_file(arguments.path, *copy, {arguments.hold_max_ms * 1'000'000, arguments.pause, line});
     erase_copy_progress(line);
     auto verified = figures ? finish_and_verify(*copy, unfinished, arguments.path, progress)
                             : Result<VerifiedCopy>(pass_on(figures.error()));
@@ -115,9 +135,9 @@ int copy_pool(const CopyArguments& arguments, bool progress)
         }
     }
     if (arguments.json) {
-        print_copy_json(arguments.new_path, arguments.path, *copy, *figures, *verified);
+        print_copy_json(arguments.new_path, arguments.path, size_of(*copy), *figures, *verified);
     } else if (!to_pipe) {
-        print_copy_text(arguments.new_path, arguments.path, *copy, *figures, *verified);
+        print_copy_text(arguments.new_path, arguments.path, size_of(*copy), *figures, *verified);
     }
     return exit_codes::ok;
 }

@@ -12,6 +12,7 @@
 #include "os/clock.hpp"
 #include "program.hpp"
 #include "runtime_flags.hpp"
+#include "media/open.hpp"
 
 namespace stillpoint::tool {
 
@@ -247,6 +248,9 @@ void add_options(CommandLine& line, const std::shared_ptr<CrashTestArguments>& a
         "--pool", "PATH",
         [arguments](const std::string& text) {
             arguments->plan.pool = text;
+            if (lies_in_no_file(text)) {
+                return text_of("{} is in Ceph; crashtest copies the pool's file at each kill, and needs a file", text);
+            }
             return std::string(text.empty() ? "the path of the pool is empty" : "");
         },
         "Pool to use; created if it does not exist, and kept. Default: one in a temporary folder, removed afterwards.");

@@ -138,9 +138,6 @@ void erase(ProgressLine progress)
     }
 }
 
-namespace {
-
-/// `read_only`, or for a change that comes later.
 Result<OpenedPool> open_pool_of(const std::string& path, Result<std::unique_ptr<Medium>> medium, bool read_only)
 {
     if (!medium) {
@@ -166,6 +163,8 @@ Result<OpenedPool> open_pool_of(const std::string& path, Result<std::unique_ptr<
     }
     return OpenedPool{std::move(*pool), driver};
 }
+
+namespace {
 
 MediumOptions at_path(const std::string& path)
 {

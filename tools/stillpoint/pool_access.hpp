@@ -20,6 +20,9 @@ struct OpenedPool {
 /// Errors: as open_medium_read_only and Pool::open; pool_engine where no engine here knows the pool.
 [[nodiscard]] Result<OpenedPool> open_pool_to_read(const std::string& path, bool lock);
 
+/// Opens the pool on a medium, `read_only` or for a change that comes later. Errors: the medium's; as Pool::open; pool_engine.
+[[nodiscard]] Result<OpenedPool> open_pool_of(const std::string& path, Result<std::unique_ptr<Medium>> medium, bool read_only);
+
 /// Reports why a pool cannot be looked into: of one that is in use with the way to do it.
 int report_unopened(const std::string& path, const Failure& failure);
 

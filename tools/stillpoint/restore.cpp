@@ -40,6 +40,10 @@ struct RestoreArguments {
 /// Errors: pool_exists, pool_locked, pool_read_only, io.
 Result<os::Descriptor> lock_old_pool(const RestoreArguments& arguments)
 {
+    if (lies_in_no_file(arguments.path)) {
+        return fail(SP_E_UNSUPPORTED, 0, "{}: restore makes a file; `stillpoint copy COPY {}` brings it into Ceph", arguments.path,
+                    arguments.path);
+    }
     struct stat facts{};
     if (lstat(arguments.path.c_str(), &facts) != 0) {
         return os::Descriptor{};
@@ -122,7 +126,7 @@ int restore(const RestoreArguments& arguments, bool progress)
     if (!named) {
         return report_failure(named.error());
     }
-    (arguments.json ? print_copy_json : print_copy_text)(arguments.path, from_pipe ? "standard input" : arguments.copy_path, *file,
+    (arguments.json ? print_copy_json : print_copy_text)(arguments.path, from_pipe ? "standard input" : arguments.copy_path, size_of(*file),
                                                          *figures, *verified);
     return exit_codes::ok;
 }

@@ -111,11 +111,12 @@ int stats(const StatsArguments& arguments)
                                                "`stillpoint exporter`");
     }
     struct stat facts{};
-    if (stat(arguments.path.c_str(), &facts) != 0) {
+    const bool is_file = !lies_in_no_file(arguments.path);
+    if (is_file && stat(arguments.path.c_str(), &facts) != 0) {
         return errno == EACCES ? report_error(exit_codes::no_permission, text_of("{}: {}", arguments.path, std::strerror(errno)))
                                : report_error(exit_codes::no_input, text_of("{}: there is no such file", arguments.path));
     }
-    if (!S_ISREG(facts.st_mode)) {
+    if (is_file && !S_ISREG(facts.st_mode)) {
         return report_error(exit_codes::data_error, text_of("{} is not a regular file; name a pool file", arguments.path));
     }
     auto pool = look_at_pool(arguments.path);

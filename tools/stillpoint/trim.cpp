@@ -9,6 +9,7 @@
 #include "command.hpp"
 #include "json.hpp"
 #include "media/errno_text.hpp"
+#include "media/open.hpp"
 #include "os/descriptor.hpp"
 #include "pool_access.hpp"
 
@@ -48,6 +49,9 @@ Result<std::uint64_t> settled_disk_bytes(const std::string& path)
 
 Result<Trimmed> trim_pool(const std::string& path)
 {
+    if (lies_in_no_file(path)) {
+        return fail(SP_E_UNSUPPORTED, 0, "{}: a pool in Ceph has room only for what was written; there is nothing to give back", path);
+    }
     auto opened = open_pool_to_change(path);
     if (!opened) {
         return pass_on(opened.error());

@@ -70,7 +70,8 @@ std::vector<WatchedPool> look_at_pools(const std::vector<std::string>& named)
         if (identity && std::ranges::find(seen, *identity) != seen.end()) {
             return;
         }
-        auto pool = identity ? look_at_pool(path) : Result<WatchedPool>{WatchedPool{path, 0, std::nullopt, "there is no such file"}};
+        auto pool = identity || lies_in_no_file(path) ? look_at_pool(path)
+                                                      : Result<WatchedPool>{WatchedPool{path, 0, std::nullopt, "there is no such file"}};
         if (pool) {
             pools.push_back(std::move(*pool));
         } else if (is_named || begins_as_a_pool(path)) {
@@ -84,7 +85,7 @@ std::vector<WatchedPool> look_at_pools(const std::vector<std::string>& named)
         }
     };
     for (const std::string& name : named) {
-        const bool is_pattern = name.find_first_of("*?[") != std::string::npos && !identity_of(name);
+        const bool is_pattern = !lies_in_no_file(name) && name.find_first_of("*?[") != std::string::npos && !identity_of(name);
         if (!is_pattern) {
             add(name, true);
             continue;

@@ -53,12 +53,12 @@ Result<VerifiedCopy> finish_and_verify(CopiedFile& copy, const std::string& unfi
     return VerifiedCopy{verified->recovery, opened->pool.facts().engine_name};
 }
 
-void print_copy_text(const std::string& path, const std::string& from, const CopiedFile& copy, const PoolFileCopyFigures& figures,
+void print_copy_text(const std::string& path, const std::string& from, const CopySize& copy, const PoolFileCopyFigures& figures,
                      const VerifiedCopy& verified)
 {
-    print("{}: made from {}, and sound at epoch {} ({} in {:.1f} s)\n", path, from, verified.recovery.epoch, size_text(copy.size_bytes()),
+    print("{}: made from {}, and sound at epoch {} ({} in {:.1f} s)\n", path, from, verified.recovery.epoch, size_text(copy.file_bytes),
           static_cast<double>(figures.elapsed_ns) / 1e9);
-    if (copy.was_resumed()) {
+    if (copy.was_resumed) {
         print("an unfinished copy was there: {} of it had to be written\n", size_text(figures.bytes_written));
     }
     if (figures.was_in_use) {
@@ -68,13 +68,13 @@ void print_copy_text(const std::string& path, const std::string& from, const Cop
     }
 }
 
-void print_copy_json(const std::string& path, const std::string& from, const CopiedFile& copy, const PoolFileCopyFigures& figures,
+void print_copy_json(const std::string& path, const std::string& from, const CopySize& copy, const PoolFileCopyFigures& figures,
                      const VerifiedCopy& verified)
 {
     Json json;
     json.begin_object().text("pool", from).text("new", path).text("engine", verified.engine);
-    json.number("durable_epoch", verified.recovery.epoch).number("file_bytes", copy.size_bytes());
-    json.boolean("resumed", copy.was_resumed()).boolean("in_use", figures.was_in_use).number("process", figures.process);
+    json.number("durable_epoch", verified.recovery.epoch).number("file_bytes", copy.file_bytes);
+    json.boolean("resumed", copy.was_resumed).boolean("in_use", figures.was_in_use).number("process", figures.process);
     json.number("passes", figures.passes).number("bytes_read", figures.bytes_read).number("bytes_written", figures.bytes_written);
     json.number("bytes_in_last_pass", figures.bytes_in_last_pass).boolean("paused", figures.was_paused);
     json.number("held_ns", figures.held_ns).number("elapsed_ns", figures.elapsed_ns);

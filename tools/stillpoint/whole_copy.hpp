@@ -24,9 +24,15 @@ struct VerifiedCopy {
 [[nodiscard]] Result<VerifiedCopy> finish_and_verify(CopiedFile& copy, const std::string& unfinished, const std::string& from,
                                                      bool progress);
 
-void print_copy_text(const std::string& path, const std::string& from, const CopiedFile& copy, const PoolFileCopyFigures& figures,
+struct CopySize {
+    std::uint64_t file_bytes;
+    bool was_resumed;
+};
+[[nodiscard]] inline CopySize size_of(const CopiedFile& copy) noexcept { return {copy.size_bytes(), copy.was_resumed()}; }
+
+void print_copy_text(const std::string& path, const std::string& from, const CopySize& copy, const PoolFileCopyFigures& figures,
                      const VerifiedCopy& verified);
-void print_copy_json(const std::string& path, const std::string& from, const CopiedFile& copy, const PoolFileCopyFigures& figures,
+void print_copy_json(const std::string& path, const std::string& from, const CopySize& copy, const PoolFileCopyFigures& figures,
                      const VerifiedCopy& verified);
 
 }  // namespace stillpoint::tool

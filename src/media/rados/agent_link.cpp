@@ -85,7 +85,8 @@ int poll_one(int descriptor, short events, std::uint64_t ns) noexcept
 Result<std::string> find_agent()
 {
     const std::string folder = own_folder();
-    for (const std::string_view place : {"/", "/stillpoint/", "/../bin/", "/../" STILLPOINT_LIBRARY_FOLDER "/stillpoint/", "/../lib/stillpoint/"}) {
+    for (const std::string_view place :
+         {"/", "/stillpoint/", "/../bin/", "/../" STILLPOINT_LIBRARY_FOLDER "/stillpoint/", "/../lib/stillpoint/"}) {
         const std::string path = folder + std::string(place) + std::string(agent_name);
         if (!folder.empty() && access(path.c_str(), X_OK) == 0) {
             return path;
@@ -179,7 +180,8 @@ AgentLink::~AgentLink()
 
 Failure AgentLink::end_of_agent() const noexcept
 {
-    return fail(SP_E_IO, 0, "{}, which talks to the Ceph cluster for this program, has ended: nothing is acknowledged any more; restart the program",
+    return fail(SP_E_IO, 0,
+                "{}, which talks to the Ceph cluster for this program, has ended: nothing is acknowledged any more; restart the program",
                 agent_name)
         .value();
 }

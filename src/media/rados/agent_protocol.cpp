@@ -78,7 +78,8 @@ const char* fault_in(const OpenReply& reply) noexcept
     if (!is_terminated(reply.outcome.message) || reply.owner_process < 0) {
         return "its reply is malformed";
     }
-    return reply.outcome.code != 0 || reply.size_bytes == 0 || is_size_of_pool(reply.size_bytes) ? nullptr : "its reply has an impossible size";
+    return reply.outcome.code != 0 || reply.size_bytes == 0 || is_size_of_pool(reply.size_bytes) ? nullptr
+                                                                                                 : "its reply has an impossible size";
 }
 
 void copy_request(const Slot& slot, SlotRequest& request) noexcept

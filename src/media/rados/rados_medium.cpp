@@ -45,7 +45,8 @@ Result<rados::OpenRequest> request_for(const MediumOptions& options, Mode mode, 
     request.size_bytes = size_bytes;
     const bool fits = rados::put_text(request.ceph_pool, name->ceph_pool) && rados::put_text(request.name, name->name) &&
                       rados::put_text(request.user, name->user) && rados::put_text(request.configuration, name->configuration);
-    return fits ? Result<rados::OpenRequest>{request} : Result<rados::OpenRequest>{fail(SP_E_INVALID_ARGUMENT, 0, "{} is too long", options.path)};
+    return fits ? Result<rados::OpenRequest>{request}
+                : Result<rados::OpenRequest>{fail(SP_E_INVALID_ARGUMENT, 0, "{} is too long", options.path)};
 }
 
 }  // namespace
@@ -128,7 +129,8 @@ Result<void> RadosMedium::check_writable() const
     }
     if (is_frozen_) {
         return fail(SP_E_POOL_READ_ONLY, 0,
-                    "{} is read-only since an earlier write or sync failed; restart the program to continue from its last durable state", path_);
+                    "{} is read-only since an earlier write or sync failed; restart the program to continue from its last durable state",
+                    path_);
     }
     return {};
 }
@@ -203,8 +205,8 @@ Result<void> RadosMedium::write(std::span<const BlockWrite> batch)
     for (const BlockWrite& write : batch) {
         if (write.offset % page_bytes != 0 || write.size % page_bytes != 0 || write.offset > size_bytes_ ||
             write.size > size_bytes_ - write.offset) {
-            return fail(SP_E_INVALID_ARGUMENT, 0, "{}: {} bytes at offset {} are not whole pages inside the pool, which has {} bytes", path_,
-                        write.size, write.offset, size_bytes_);
+            return fail(SP_E_INVALID_ARGUMENT, 0, "{}: {} bytes at offset {} are not whole pages inside the pool, which has {} bytes",
+                        path_, write.size, write.offset, size_bytes_);
         }
     }
     for (const BlockWrite& write : batch) {
@@ -477,8 +479,8 @@ Result<void> RadosMedium::read(std::uint64_t offset, std::span<std::byte> destin
         }
     }
     if (!outcome) {
-        return fail(outcome.error().code, outcome.error().os_error, "reading {} bytes at offset {} of {} failed: {}", destination.size(), offset,
-                    path_, outcome.error().text());
+        return fail(outcome.error().code, outcome.error().os_error, "reading {} bytes at offset {} of {} failed: {}", destination.size(),
+                    offset, path_, outcome.error().text());
     }
     return {};
 }

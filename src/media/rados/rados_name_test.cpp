@@ -28,10 +28,10 @@ TEST(RadosName, TakesConfigurationAndUser)
 
 TEST(RadosName, RefusesEverythingElse)
 {
-    for (const char* const text :
-         {"", "bank.pool", "/srv/bank.pool", "rados:/data/bank", "rados://", "rados://data", "rados:///bank", "rados://data/", "rados://data/a/b",
-          "rados://da ta/bank", "rados://data/b\nank", "rados://data/bank?", "rados://data/bank?conf=", "rados://data/bank?conf=ceph.conf",
-          "rados://data/bank?id=", "rados://data/bank?id=a/b", "rados://data/bank?size=4", "rados://data/bank?id=a&&id=b"}) {
+    for (const char* const text : {"", "bank.pool", "/srv/bank.pool", "rados:/data/bank", "rados://", "rados://data", "rados:///bank",
+                                   "rados://data/", "rados://data/a/b", "rados://da ta/bank", "rados://data/b\nank", "rados://data/bank?",
+                                   "rados://data/bank?conf=", "rados://data/bank?conf=ceph.conf", "rados://data/bank?id=",
+                                   "rados://data/bank?id=a/b", "rados://data/bank?size=4", "rados://data/bank?id=a&&id=b"}) {
         const auto name = parse_rados_name(text);
         if (std::string_view(text) == "rados://data/bank?") {
             EXPECT_TRUE(name);  // An empty question asks for nothing.
