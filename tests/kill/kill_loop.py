@@ -26,6 +26,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "scripts"), str(Path(__file__).resolve().parents[1])]
 
 from pool_tool import ROOT, Tool, ToolError, kill  # noqa: E402  (the path must be set first)
+from support.rados_pool import RadosPool  # noqa: E402
 from support import engines  # noqa: E402
 
 
@@ -286,6 +287,8 @@ class Loop:
         # Loops in other folders may use the same one for their pools.
         place = "" if options.pool_folder is None else f"-{zlib.crc32(bytes(self.folder.resolve())):08x}"
         self.pool = Path(options.pool_folder or self.folder) / f"{name}{place}.pool"
+        if options.ceph_pool:
+            self.pool = RadosPool(self.tool.command, options.ceph_pool, f"{name}.{zlib.crc32(bytes(self.folder.resolve())):08x}")
         self.output = self.folder / "output.txt"
         self.program = PROGRAMS[options.program](self)
         self.remove_pools()
@@ -297,8 +300,9 @@ class Loop:
 
     def remove_pools(self):
         for pool in self.pools():
-            for file in (pool, Path(f"{pool}.copy")):
-                file.unlink(missing_ok=True)
+            pool.unlink(missing_ok=True)
+            if isinstance(pool, Path):
+                Path(f"{pool}.copy").unlink(missing_ok=True)
 
     def words(self, last):
         if hasattr(self.program, "words"):
@@ -418,6 +422,7 @@ def main():
     parser.add_argument("--directory", default="/usr/include", help="that word-index indexes")
     parser.add_argument("--binaries", help="folder of the programs (default build/bin)")
     parser.add_argument("--folder", help="for the pool and the output (default inside build/)")
+    parser.add_argument("--ceph-pool", help="the pool lies in this one of the cluster that CEPH_CONF names")
     parser.add_argument("--pool-folder", help="for the pool alone, e.g. /dev/shm")
     options = parser.parse_args()
     if not settle_engine(options):

@@ -128,15 +128,21 @@ Result<bool> Ownership::take_existing(const HeadState& state, const std::functio
         }
     }
     step("taking the pool's lock");
+    const bool shares = request_.mode == Mode::read_locked;
+    if (!shares || state.lock.type == LockType::exclusive) {
+        // Each in an operation of its own: a call of the class sees what earlier operations did, not earlier parts of its own.
+        for (const Locker& locker : state.lock.lockers) {
+            const WriteOp breaking = new_write_op();
+            add_comparison(breaking, state.text);
+            add_lock_call(breaking, "break_lock", break_message(lock_name, locker));
+            if (const int error = cluster_.operate(breaking, 0); error != 0 && error != -ENOENT) {
+                return outcome_of(error, *state.head);
+            }
+        }
+    }
     const Head next = next_head(state);
     const WriteOp op = new_write_op();
     add_comparison(op, state.text);
-    const bool shares = request_.mode == Mode::read_locked;
-    for (const Locker& locker : state.lock.lockers) {
-        if (!shares || state.lock.type == LockType::exclusive) {
-            add_lock_call(op, "break_lock", break_message(lock_name, locker));
-        }
-    }
     lock_type_ = shares ? LockType::shared : LockType::exclusive;
     add_lock_call(op, "lock", lock_call());
     add_head(op, next.text());

@@ -95,6 +95,10 @@ int restore(const RestoreArguments& arguments, bool progress)
         return report_failure(old.error());
     }
     const bool from_pipe = arguments.copy_path == "-";
+    if (lies_in_no_file(arguments.copy_path)) {
+        return report_error(exit_codes::unavailable, text_of("{0}: restore reads files; `stillpoint copy {0} {1}` makes one of it",
+                                                             arguments.copy_path, arguments.path));
+    }
     if (!from_pipe && access(arguments.copy_path.c_str(), F_OK) != 0) {
         return report_error(exit_codes::no_input, text_of("cannot open {}: {}; check the path", arguments.copy_path, std::strerror(errno)));
     }
