@@ -107,7 +107,7 @@ class RadosTest(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp(dir=self.place.name))
         self.environment = {name: value for name, value in self.cluster.environment("client.stillpoint").items()
                             if not name.startswith("STILLPOINT_")}
-        self.pool = RadosPool(TOOL, CEPH_POOL, re.sub("[^a-z_]", "", self.id().rsplit(".", 1)[1])[:80])
+        self.pool = RadosPool(TOOL, CEPH_POOL, re.sub("[^a-z_]", "", self.id().rsplit(".", 1)[1])[:80], self.environment)
 
     def stillpoint(self, *words, environment=None, timeout=60):
         return subprocess.run([str(TOOL), *map(str, words)], env=environment or self.environment, capture_output=True, text=True,

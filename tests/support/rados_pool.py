@@ -13,19 +13,21 @@ OBJECT_BYTES = 4 << 20
 
 
 class RadosPool:
-    """rados://CEPHPOOL/NAME, in the cluster that CEPH_CONF and CEPH_ARGS name."""
+    """rados://CEPHPOOL/NAME, in the cluster that CEPH_CONF and CEPH_ARGS of `environment` name, or of this process."""
 
-    def __init__(self, command, ceph_pool, name):
+    def __init__(self, command, ceph_pool, name, environment=None):
         self.command = str(command)
         self.ceph_pool = ceph_pool
         self.name = name
+        self.environment = environment or dict(os.environ)
 
     def __str__(self):
         return f"rados://{self.ceph_pool}/{self.name}"
 
     def info(self):
         """What `stillpoint info` says; None where there is no such pool."""
-        done = subprocess.run([self.command, "info", "--json", str(self)], capture_output=True, text=True, check=False)
+        done = subprocess.run([self.command, "info", "--json", str(self)], capture_output=True, text=True, env=self.environment,
+                              check=False)
         if done.returncode == 66:
             return None
         if done.returncode != 0:
@@ -44,8 +46,9 @@ class RadosPool:
             return
         import librados
 
-        user = next((word.removeprefix("--id=") for word in os.environ.get("CEPH_ARGS", "").split() if word.startswith("--id=")), "admin")
-        with librados.Rados(os.environ["CEPH_CONF"], user=f"client.{user}") as rados:
+        words = self.environment.get("CEPH_ARGS", "").split()
+        user = next((word.removeprefix("--id=") for word in words if word.startswith("--id=")), "admin")
+        with librados.Rados(self.environment["CEPH_CONF"], user=f"client.{user}") as rados:
             context = ctypes.c_void_p()
             rados.check(rados.library.rados_ioctx_create(rados.handle, self.ceph_pool.encode(), ctypes.byref(context)), self.ceph_pool)
             for index in reversed(range(-(-facts["file_bytes"] // OBJECT_BYTES))):

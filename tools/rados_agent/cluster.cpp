@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 #include "../stillpoint/output.hpp"
 
@@ -20,6 +22,28 @@ constexpr std::uint32_t blocked_seconds = 365 * 24 * 3600;
 constexpr std::size_t head_bytes_max = 4096;
 
 std::string name_of_error(int error) { return text_of("{} ({})", std::strerror(-error), -error); }
+
+/// The user that CEPH_ARGS names, as for Ceph's own commands; librados itself looks there for options only.
+std::string user_in_environment()
+{
+    const char* const arguments = std::getenv("CEPH_ARGS");
+    std::istringstream words(arguments != nullptr ? arguments : "");
+    std::string user;
+    for (std::string word; words >> word;) {
+        for (const std::string_view option : {"--id", "--user", "--name", "-n"}) {
+            std::string value;
+            if (word == option) {
+                words >> value;
+            } else if (word.starts_with(option) && word[option.size()] == '=') {
+                value = word.substr(option.size() + 1);
+            } else {
+                continue;
+            }
+            user = value.starts_with("client.") ? value.substr(value.find('.') + 1) : value;
+        }
+    }
+    return user;
+}
 
 std::string name_of_user(const ClusterPlace& place) { return "client." + (place.user.empty() ? std::string("admin") : place.user); }
 
@@ -60,9 +84,12 @@ void add_comparison(const WriteOp& op, const std::string& text)
 
 void add_head(const WriteOp& op, const std::string& text) { rados_write_op_setxattr(op.get(), head_attribute, text.data(), text.size()); }
 
-Result<std::unique_ptr<Cluster>> Cluster::connect(const ClusterPlace& place)
+Result<std::unique_ptr<Cluster>> Cluster::connect(ClusterPlace place)
 {
     std::unique_ptr<Cluster> cluster(new Cluster);
+    if (place.user.empty()) {
+        place.user = user_in_environment();
+    }
     cluster->place_ = place;
     int error = rados_create(&cluster->cluster_, place.user.empty() ? nullptr : place.user.c_str());
     if (error != 0) {
@@ -142,7 +169,7 @@ std::uint32_t Cluster::replicas() const
     return replicas;
 }
 
-Result<HeadState> Cluster::read_head() const
+Result<HeadState> Cluster::read_head(bool with_lock) const
 {
     HeadState state;
     const std::string question = info_message(lock_name);
@@ -153,8 +180,10 @@ Result<HeadState> Cluster::read_head() const
     rados_xattrs_iter_t attributes = nullptr;
     rados_read_op_t op = rados_create_read_op();
     rados_read_op_getxattrs(op, &attributes, &attributes_error);
-    rados_read_op_exec_user_buf(op, lock_class, "get_info", question.data(), question.size(), answer.data(), answer.size(), &answer_bytes,
-                                &lock_error);
+    if (with_lock) {
+        rados_read_op_exec_user_buf(op, lock_class, "get_info", question.data(), question.size(), answer.data(), answer.size(), &answer_bytes,
+                                    &lock_error);
+    }
     const int error = rados_read_op_operate(op, io_, object_name(0).c_str(), 0);
     rados_release_read_op(op);
     if (error == -ENOENT) {
@@ -172,7 +201,7 @@ Result<HeadState> Cluster::read_head() const
         }
     }
     rados_getxattrs_end(attributes);
-    const auto lock = lock_state_in({answer.data(), std::min(answer_bytes, answer.size())});
+    const auto lock = with_lock ? lock_state_in({answer.data(), std::min(answer_bytes, answer.size())}) : std::optional(LockState{});
     state.head = Head::parse(state.text);
     if (!lock || !state.head) {
         return fail(SP_E_POOL_CORRUPT, 0, "{}: the object {} is no head of a pool, or it is damaged; restore the pool from a copy", title(),

@@ -44,7 +44,7 @@ struct HeadState {
 class Cluster {
 public:
     /// Errors: timed_out, pool_read_only (no permission), invalid_argument (no such Ceph pool), io.
-    [[nodiscard]] static Result<std::unique_ptr<Cluster>> connect(const ClusterPlace& place);
+    [[nodiscard]] static Result<std::unique_ptr<Cluster>> connect(ClusterPlace place);
     ~Cluster();
     Cluster(const Cluster&) = delete;
     Cluster& operator=(const Cluster&) = delete;
@@ -59,8 +59,9 @@ public:
     /// 0: not known.
     [[nodiscard]] std::uint32_t replicas() const;
 
-    /// The head and its lock, read in one operation. Errors: pool_version, pool_corrupt, io.
-    [[nodiscard]] Result<HeadState> read_head() const;
+    /// The head and, `with_lock`, its lock, read in one operation; the lock takes the right to call classes (x).
+    /// Errors: pool_version, pool_corrupt, pool_read_only, io.
+    [[nodiscard]] Result<HeadState> read_head(bool with_lock) const;
     /// The negative errno, or 0.
     [[nodiscard]] int operate(const WriteOp& op, std::uint64_t index) const;
     /// No operation of that client happens any more, once this has returned, on any object that this client has used since.

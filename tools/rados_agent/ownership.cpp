@@ -59,7 +59,8 @@ Result<void> Ownership::take(const std::function<void(const char*)>& step)
 /// False: another attempt may do.
 Result<bool> Ownership::try_once(const std::function<void(const char*)>& step)
 {
-    const auto state = cluster_.read_head();
+    const bool only_reads = request_.mode == Mode::read || request_.mode == Mode::owner;
+    const auto state = cluster_.read_head(!only_reads);
     if (!state) {
         return pass_on(state.error());
     }
@@ -77,7 +78,7 @@ Result<bool> Ownership::try_once(const std::function<void(const char*)>& step)
         return fail(SP_E_POOL_MISSING, 0, "{}: there is no such pool; check the name, `rados --pool {} ls` shows the objects",
                     cluster_.title(), cluster_.place().ceph_pool);
     }
-    if (request_.mode == Mode::read || request_.mode == Mode::owner) {
+    if (only_reads) {
         head_ = *state->head;
         return true;
     }
