@@ -4,6 +4,7 @@
 #   tool         the command, its manual pages and completions
 #   compiler     `stillpoint cc`: the plugin and the layers
 #   bench        `stillpoint bench`
+#   rados        the agent of pools in Ceph, where librados was found
 #   records      the licence, and the list of what was installed, for `make uninstall`
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -13,6 +14,9 @@ install(TARGETS stillpoint stillpoint-cxx EXPORT stillpoint-targets ${libraries}
 install(TARGETS stillpoint-heap LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_SKIP)  # Only ever preloaded.
 install(TARGETS stillpoint-itm EXPORT stillpoint-targets ${libraries})
 install(TARGETS stillpoint_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tool)
+if(TARGET stillpoint_rados_agent)
+    install(TARGETS stillpoint_rados_agent RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/stillpoint COMPONENT rados)
+endif()
 install(DIRECTORY include/stillpoint DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
     FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 # The compilers: the command under their names, the plugin where there was an LLVM to build it for, and the layers.

@@ -7,6 +7,9 @@ set(CPACK_COMPONENTS_ALL runtime development tool)
 if(TARGET stillpoint_nvhooks_pass)
     list(APPEND CPACK_COMPONENTS_ALL compiler)
 endif()
+if(TARGET stillpoint_rados_agent)
+    list(APPEND CPACK_COMPONENTS_ALL rados)
+endif()
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
@@ -56,6 +59,12 @@ stillpoint_package(compiler NAME stillpoint-clang-${STILLPOINT_LLVM_VERSION} SEC
 
 This package has the plugin for Clang ${STILLPOINT_LLVM_VERSION} by which stillpoint cc announces
 each store of durable memory, and the layers for it.")
+stillpoint_package(rados NAME stillpoint-rados SECTION utils DEPENDS "${same_library}"
+    SUMMARY "memory that survives a crash - pools on Ceph"
+    TEXT "${about}
+
+This package has the process by which a program keeps its pool in Ceph's
+object store (RADOS) instead of in a file.")
 stillpoint_package(memcached NAME stillpoint-memcached SECTION web DEPENDS "${same_library}"
     SUMMARY "memory cache whose items survive a crash"
     TEXT "${about}
