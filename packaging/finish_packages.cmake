@@ -4,7 +4,7 @@ execute_process(COMMAND ${CPACK_STILLPOINT_PYTHON} -B ${CPACK_STILLPOINT_SOURCE}
     --memcached ${CPACK_STILLPOINT_MEMCACHED}
     --package runtime=${CPACK_DEBIAN_RUNTIME_PACKAGE_NAME} --package development=${CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME}
     --package tool=${CPACK_DEBIAN_TOOL_PACKAGE_NAME} --package compiler=${CPACK_DEBIAN_COMPILER_PACKAGE_NAME}
-    --package memcached=${CPACK_DEBIAN_MEMCACHED_PACKAGE_NAME}
+    --package rados=${CPACK_DEBIAN_RADOS_PACKAGE_NAME} --package memcached=${CPACK_DEBIAN_MEMCACHED_PACKAGE_NAME}
     COMMAND_ERROR_IS_FATAL ANY)
 set(programs ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/memcached/usr/bin/memcached-durable)
 if(EXISTS ${programs})

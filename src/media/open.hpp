@@ -71,10 +71,10 @@ void set_medium_opener(MediumOpener* opener) noexcept;
 /// pool_read_only. Errors as open_medium.
 [[nodiscard]] Result<std::unique_ptr<Medium>> open_medium_read_only(const MediumOptions& options, bool lock);
 
-/// Whether `path` names a pool that lies in no file (rados://CEPHPOOL/NAME): it is no path, and there is nothing to stat, resolve or link.
+/// Whether `path` names a pool that lies in no file (rados://CEPHPOOL/NAME): not a path that can be examined, resolved or linked.
 [[nodiscard]] bool lies_in_no_file(std::string_view path) noexcept;
 
-/// Called by a medium that finds, instead of acknowledging, that another process owns its pool by now. Any thread of the owner of the medium.
+/// Called by a medium that finds, instead of acknowledging, that another process owns its pool by now, in the thread that used it.
 using OwnershipLossHandler = void (*)(const Failure& failure) noexcept;
 /// nullptr, as at the start: the medium's failure is all. Before a pool is opened.
 void set_ownership_loss_handler(OwnershipLossHandler handler) noexcept;

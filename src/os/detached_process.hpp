@@ -1,5 +1,5 @@
 #pragma once
-// Starts a program that is no child of this process: no wait() of the program that the library lives in ever sees it.
+// Starts a program that is not a child of this process: no wait() of the program that the library lives in ever sees it.
 
 #include <span>
 

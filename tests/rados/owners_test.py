@@ -90,7 +90,7 @@ class Owners(RadosTest):
             os.kill(process, signal.SIGCONT)
         self.assertEqual(owner.end(30), TEMPORARY_FAILURE, owner.text())
         self.assertIn("another process has taken the pool, and this one was shut out", owner.text())
-        # What was on its way to the file when it was paused was durable; nothing came later.
+        # One that was on its way to the file when the owner was paused was durable; nothing came later.
         self.assertLessEqual(len(owner.lines()), lines + 1)
         successor.wait_for_acknowledgements()
         successor.kill()

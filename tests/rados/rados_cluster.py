@@ -52,8 +52,9 @@ class Bank:
     def __init__(self, case, pool, *options, lease_ms=2000, transfers=1 << 39, environment=None, acknowledged=None):
         self.acknowledged = acknowledged or case.folder / f"{time.monotonic_ns()}.ack"
         self.output = case.folder / f"{time.monotonic_ns()}.out"
-        words = [TOOL, "run", "--pool", str(pool), "--interval", "20ms", "--lease-ms", str(lease_ms), *options, "--", BANK, "--accounts", "500",
-                 "--threads", "2", "--transfers", str(transfers), "--acknowledge", self.acknowledged, "--acknowledge-ms", "1"]
+        words = [TOOL, "run", "--pool", str(pool), "--interval", "20ms", "--lease-ms", str(lease_ms), *options, "--", BANK,
+                 "--accounts", "500", "--threads", "2", "--transfers", str(transfers), "--acknowledge", self.acknowledged,
+                 "--acknowledge-ms", "1"]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen([str(word) for word in words], stdout=output, stderr=subprocess.STDOUT,
                                             env=environment or case.environment)

@@ -25,7 +25,7 @@ class RadosPool:
         return f"rados://{self.ceph_pool}/{self.name}"
 
     def info(self):
-        """What `stillpoint info` says; None where there is no such pool."""
+        """The facts that `stillpoint info` prints; None where there is no such pool."""
         done = subprocess.run([self.command, "info", "--json", str(self)], capture_output=True, text=True, env=self.environment,
                               check=False)
         if done.returncode == 66:

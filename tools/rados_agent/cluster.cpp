@@ -181,8 +181,8 @@ Result<HeadState> Cluster::read_head(bool with_lock) const
     rados_read_op_t op = rados_create_read_op();
     rados_read_op_getxattrs(op, &attributes, &attributes_error);
     if (with_lock) {
-        rados_read_op_exec_user_buf(op, lock_class, "get_info", question.data(), question.size(), answer.data(), answer.size(), &answer_bytes,
-                                    &lock_error);
+        rados_read_op_exec_user_buf(op, lock_class, "get_info", question.data(), question.size(), answer.data(), answer.size(),
+                                    &answer_bytes, &lock_error);
     }
     const int error = rados_read_op_operate(op, io_, object_name(0).c_str(), 0);
     rados_release_read_op(op);

@@ -1,5 +1,5 @@
 #pragma once
-// The messages of Ceph's class "lock" (src/cls/lock in its source), which librados can send as a part of a larger operation only as bytes:
+// The messages of Ceph's class "lock" (cls_lock in its source), which librados can send as a part of a larger operation only as bytes:
 // a write that takes effect if this client holds the lock, and not otherwise, is one operation.
 
 #include <cstdint>

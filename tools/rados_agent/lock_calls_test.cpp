@@ -1,5 +1,5 @@
-// Messages of Ceph's lock class and the head of a pool. Invariants: messages have the bytes that the class decodes; a reply or a head that is
-// cut off anywhere, or has a byte changed, is refused or read as other values, and never read past its end.
+// Messages of Ceph's lock class and the head of a pool. Invariants: messages have the bytes that the class decodes; a reply or a head
+// that is cut off anywhere, or has a byte changed, is refused or read as other values, and never read past its end.
 
 #include "lock_calls.hpp"
 
@@ -26,7 +26,8 @@ TEST(LockCalls, MessagesHaveTheBytesOfTheClass)
     EXPECT_EQ(info_message("ab"), bytes({1, 1, 6, 0, 0, 0, 2, 0, 0, 0, 'a', 'b'}));
     EXPECT_EQ(unlock_message("a", "c"), bytes({1, 1, 10, 0, 0, 0, 1, 0, 0, 0, 'a', 1, 0, 0, 0, 'c'}));
     EXPECT_EQ(lock_message({.type = LockType::exclusive, .name = "a", .cookie = "c", .description = "d", .lease_ms = 1500}),
-              bytes({1, 1, 29, 0, 0, 0, 1, 0, 0, 0, 'a', 1, 1, 0, 0, 0, 'c', 0, 0, 0, 0, 1, 0, 0, 0, 'd', 1, 0, 0, 0, 0x00, 0x65, 0xcd, 0x1d, 1}));
+              bytes({1, 1, 29, 0, 0, 0, 1, 0,   0, 0, 'a', 1, 1,    0,    0,    0,    'c', 0,
+                     0, 0, 0,  1, 0, 0, 0, 'd', 1, 0, 0,   0, 0x00, 0x65, 0xcd, 0x1d, 1}));
     EXPECT_EQ(break_message("a", {.entity_type = 8, .entity_number = 0x0102, .cookie = "c"}),
               bytes({1, 1, 19, 0, 0, 0, 1, 0, 0, 0, 'a', 8, 2, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 'c'}));
 }

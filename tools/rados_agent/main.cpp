@@ -1,5 +1,5 @@
-// stillpoint-rados-agent: the process through which a program with a pool in Ceph talks to the cluster. The library starts it, with a socket,
-// memory that both share, and a descriptor of the program's process; it ends when the program closes the pool or is gone.
+// stillpoint-rados-agent: the process through which a program with a pool in Ceph talks to the cluster. The library starts it, with a
+// socket, memory that both share, and a descriptor of the program's process; it ends when the program closes the pool or is gone.
 
 #include <atomic>
 #include <cerrno>
@@ -151,7 +151,7 @@ void serve(Service& service)
                 return;
             }
         }
-        // What a program has sent before its end was read above.
+        // All that a program has sent before its end was read above.
         if (message == Message::end || (watched[1].revents & (POLLIN | POLLERR | POLLNVAL)) != 0) {
             return;
         }

@@ -2,10 +2,10 @@
 // How a process becomes the owner of a pool, stays it and ends it.
 //
 // The owner has a lock with a lease on the pool's first object, and its address stands in the head. Another process takes over only when
-// the lease has ended, when this machine knows that the owner is dead, or when it is told to; in each case the old owner's client goes onto
-// the cluster's block list first. So a pool has one writer even where clocks differ and the old owner is only paused: the lease decides when
-// somebody may try, the block list decides who can write. Every write of the first object, which has the commit records, also compares the
-// head and renews the lock, in the same operation.
+// the lease has ended, when this machine knows that the owner is dead, or when it is told to; in each case the old owner's client goes on
+// the cluster's block list first. So a pool has one writer even where clocks differ and the old owner is only paused: the lease decides
+// when another process may try, the block list decides which one can write. Every write of the first object, which has the commit records,
+// also compares the head and renews the lock, in the same operation.
 
 #include <atomic>
 #include <cstdint>

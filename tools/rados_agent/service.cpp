@@ -18,7 +18,7 @@ constexpr std::uint64_t for_ever_ns = 3'600'000 * ns_per_ms;
 
 void wake(std::atomic<std::uint32_t>& word) { syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0); }
 
-/// What an operation that is guarded by the owner's lock says when another process owns the pool.
+/// Whether an operation, perhaps one that is guarded by the owner's lock, failed because another process owns the pool.
 bool means_loss(int error, bool is_guarded)
 {
     return error == -ESHUTDOWN || (is_guarded && (error == -ECANCELED || error == -EBUSY || error == -ENODATA || error == -ENOENT));
@@ -139,7 +139,7 @@ void Service::completed(rados_completion_t completion, void* context)
 void Service::end(const Call& call, int result)
 {
     if (call.operation == Operation::read) {
-        // What was never written is not there; the caller checks what it reads.
+        // Bytes that were never written are not there; the caller checks what it reads.
         const std::uint32_t got = result >= 0 ? std::min(static_cast<std::uint32_t>(result), call.size) : 0;
         if (result >= 0 || result == -ENOENT) {
             std::memset(data_of(shared_, call.slot) + got, 0, call.size - got);

@@ -32,7 +32,7 @@ public:
     [[nodiscard]] bool is_done(std::uint32_t number) noexcept;
     /// Waits until the request is done: its outcome. The slot is free afterwards. Errors: its own; io (the agent has ended).
     [[nodiscard]] Result<void> finish(std::uint32_t number) noexcept;
-    /// Waits until the request is done or `deadline_ns` of the monotonic clock; the slot stays as it is. False: neither, the agent has ended.
+    /// Waits until the request is done, or `deadline_ns` of the monotonic clock; the slot stays as it is. False: the agent has ended.
     [[nodiscard]] bool await(std::uint32_t number, std::uint64_t deadline_ns = UINT64_MAX) noexcept;
 
     /// ok while this process owns the pool and its lease runs. Waits for a renewal where it does not. Errors: pool_locked (lost), io.

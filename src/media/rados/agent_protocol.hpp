@@ -1,5 +1,5 @@
 #pragma once
-// What the medium and its agent (tools/rados_agent) say to each other: one request to open, and its reply, over a socket; then requests in
+// The conversation of the medium and its agent (tools/rados_agent): one request to open, and its reply, over a socket; then requests in
 // slots of memory that both share. The socket carries the number of a slot that has a request; the slot's `state` says when it is done.
 //
 // Both come from one build, and each checks all that it reads: the agent is another process, and its peer is the program of a user.
@@ -110,7 +110,7 @@ struct SharedState {
     std::uint32_t version;
     /// On the monotonic clock: until then no other owner takes the pool unless it is told to. 0: the lock needs no renewal.
     std::atomic<std::uint64_t> lease_until_ns;
-    std::atomic<std::uint32_t> is_lost;  ///< 1: another process owns the pool, or the lock cannot be had again; `loss` says why
+    std::atomic<std::uint32_t> is_lost;  ///< 1: another process owns the pool, or may; `loss` says why
     std::uint32_t zero;
     Outcome loss;
     std::array<Slot, slot_count> slots;
@@ -165,7 +165,7 @@ inline void put_outcome(Outcome& to, const Failure& failure) noexcept
 
 /// Why a request to open is refused; nullptr: it is sound.
 [[nodiscard]] const char* fault_in(const OpenRequest& request) noexcept;
-/// Why a reply is no answer; nullptr: it is one.
+/// Why a reply is refused; nullptr: it is sound.
 [[nodiscard]] const char* fault_in(const OpenReply& reply) noexcept;
 
 /// The request in a slot, copied once: the peer may change its own at any moment.

@@ -1,4 +1,4 @@
-// What the medium and its agent say to each other. Invariants: a message of another version, of another length or with a field out of
+// The conversation of the medium and its agent. Invariants: a message of another version, of another length or with a field out of
 // bounds is refused, whatever the other fields are; a request that is accepted touches only bytes of the pool and of its slot.
 
 #include "media/rados/agent_protocol.hpp"

@@ -55,7 +55,7 @@ Result<RadosName> parse_rados_name(std::string_view path)
         }
     }
     if (!result.configuration.empty() && result.configuration.front() != '/') {
-        return malformed(path, "the configuration is no absolute path");
+        return malformed(path, "the configuration is not an absolute path");
     }
     return result;
 }
