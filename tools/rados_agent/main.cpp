@@ -215,6 +215,9 @@ int run()
 
 int main()
 {
-    signal(SIGPIPE, SIG_IGN);
+    // A service that is stopped has all its processes signalled: the program's last checkpoint still needs this one.
+    for (const int ignored : {SIGPIPE, SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+        signal(ignored, SIG_IGN);
+    }
     return stillpoint::rados::run();
 }

@@ -73,7 +73,10 @@ Result<bool> Ownership::try_once(const std::function<void(const char*)>& step)
         }
         return take_existing(*state, step);
     }
-    const bool is_missing = !state->head || (!state->head->is_published && state->lock.lockers.empty());
+    // A creation that ended before its end: the next one begins again.
+    const bool is_left_over = state->head && !state->head->is_published &&
+                              (state->lock.lockers.empty() || owner_is_dead(*state) || request_.take_over != 0);
+    const bool is_missing = !state->head || is_left_over;
     if (is_missing) {
         return fail(SP_E_POOL_MISSING, 0, "{}: there is no such pool; check the name, `rados --pool {} ls` shows the objects",
                     cluster_.title(), cluster_.place().ceph_pool);
@@ -100,6 +103,12 @@ Head Ownership::next_head(const HeadState& state) const
     return next;
 }
 
+bool Ownership::owner_is_dead(const HeadState& state) const
+{
+    return state.lock.type == LockType::exclusive && life_of_program(state.head->owner, own_) == Life::dead &&
+           life_of_agent(state.head->owner, own_) == Life::dead;
+}
+
 Result<bool> Ownership::make(const HeadState& state)
 {
     const Head next = next_head(state);
@@ -117,9 +126,7 @@ Result<bool> Ownership::take_existing(const HeadState& state, const std::functio
 {
     if (!state.lock.lockers.empty()) {
         const bool both_read = request_.mode == Mode::read_locked && state.lock.type == LockType::shared;
-        const bool is_dead = life_of_program(state.head->owner, own_) == Life::dead &&
-                             life_of_agent(state.head->owner, own_) == Life::dead && state.lock.type == LockType::exclusive;
-        if (!both_read && !is_dead && request_.take_over == 0) {
+        if (!both_read && !owner_is_dead(state) && request_.take_over == 0) {
             return refuse_or_wait(state);
         }
     }

@@ -41,6 +41,8 @@ public:
 
 private:
     [[nodiscard]] Result<bool> try_once(const std::function<void(const char*)>& step);
+    /// This machine knows that program and agent of the owner have ended.
+    [[nodiscard]] bool owner_is_dead(const HeadState& state) const;
     [[nodiscard]] Result<bool> make(const HeadState& state);
     [[nodiscard]] Result<bool> take_existing(const HeadState& state, const std::function<void(const char*)>& step);
     [[nodiscard]] Result<bool> refuse_or_wait(const HeadState& state);
