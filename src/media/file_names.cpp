@@ -51,8 +51,8 @@ Result<void> after_renaming(int error, const std::string& path)
 Result<void> check_name_is_free(const std::string& path)
 {
     if (lies_in_no_file(path)) {
-        return fail(SP_E_UNSUPPORTED, 0, "{}: only a file can be made here; `stillpoint copy FILE {}` brings it into Ceph afterwards", path,
-                    path);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: only a file can be made here; `stillpoint copy FILE {}` brings it into Ceph afterwards",
+                    path, path);
     }
     struct stat facts{};
     return lstat(path.c_str(), &facts) == 0 ? exists(path) : Result<void>{};

@@ -317,7 +317,7 @@ unsigned mode_of(const std::string& path)
 Result<PoolFileCopyFigures> copy_pool_file(const std::string& path, CopiedFile& copy, const PoolFileCopyOptions& options)
 {
     if (lies_in_no_file(path)) {
-        return fail(SP_E_UNSUPPORTED, 0, "{}: a pool in Ceph is copied by `stillpoint copy`, while no program has it open", path);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: a pool in Ceph is copied by `stillpoint copy`, while no program has it open", path);
     }
     auto figures = Copying(path, copy, options).run();
     if (figures) {

@@ -3,7 +3,8 @@
 
     CEPH_CONF=… python3 tests/rados/speed.py --build build --ceph-pool stillpoint --slices 6 --seconds 4 btree threads=2 reads=50
 
-The words after the options are those of `bench_worker_ENGINE`: a workload and its settings. Both pools' programs stand still while the other one works.
+The words after the options are those of `bench_worker_ENGINE`: a workload and its settings. Each program stands still while the other one
+works.
 """
 
 import argparse
@@ -20,8 +21,8 @@ class Side:
     def __init__(self, options, name, pool):
         self.name, self.pool, self.tool = name, str(pool), str(options.build / "bin" / "stillpoint")
         worker = str(options.build / "bin" / f"bench_worker_{options.engine}")
-        words = [self.tool, "run", "--quiet", "--pool", self.pool, "--engine", options.engine, "--interval", options.interval, "--medium", "file",
-                 "--", worker, *options.workload]
+        words = [self.tool, "run", "--quiet", "--pool", self.pool, "--engine", options.engine, "--interval", options.interval,
+                 "--medium", "file", "--", worker, *options.workload]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.read()
         self.rates = []

@@ -105,8 +105,8 @@ class Tools(RadosTest):
         file = self.folder / "copy.pool"
         self.json_of("copy", "--json", self.pool, file)
         new = f"rados://{CEPH_POOL}/new"
-        for code, words in ((69, ("trim", self.pool)), (69, ("restore", file, new)), (69, ("restore", self.pool, self.folder / "r.pool")),
-                            (69, ("salvage", self.pool, new)), (64, ("crashtest", "--pool", new, "--", "true"))):
+        for code, words in ((64, ("trim", self.pool)), (64, ("restore", file, new)), (64, ("restore", self.pool, self.folder / "r.pool")),
+                            (64, ("salvage", self.pool, new)), (64, ("crashtest", "--pool", new, "--", "true"))):
             self.assertIn("Ceph" if words[0] != "restore" or words[1] == file else "files", self.refusal(code, *words))
 
     def test_names_that_are_none_are_refused(self):

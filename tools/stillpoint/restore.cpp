@@ -41,7 +41,7 @@ struct RestoreArguments {
 Result<os::Descriptor> lock_old_pool(const RestoreArguments& arguments)
 {
     if (lies_in_no_file(arguments.path)) {
-        return fail(SP_E_UNSUPPORTED, 0, "{}: restore makes a file; `stillpoint copy COPY {}` brings it into Ceph", arguments.path,
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: restore makes a file; `stillpoint copy COPY {}` brings it into Ceph", arguments.path,
                     arguments.path);
     }
     struct stat facts{};
@@ -96,8 +96,8 @@ int restore(const RestoreArguments& arguments, bool progress)
     }
     const bool from_pipe = arguments.copy_path == "-";
     if (lies_in_no_file(arguments.copy_path)) {
-        return report_error(exit_codes::unavailable, text_of("{0}: restore reads files; `stillpoint copy {0} {1}` makes one of it",
-                                                             arguments.copy_path, arguments.path));
+        return report_error(exit_codes::usage, text_of("{0}: restore reads files; `stillpoint copy {0} {1}` makes one of it",
+                                                       arguments.copy_path, arguments.path));
     }
     if (!from_pipe && access(arguments.copy_path.c_str(), F_OK) != 0) {
         return report_error(exit_codes::no_input, text_of("cannot open {}: {}; check the path", arguments.copy_path, std::strerror(errno)));

@@ -50,7 +50,7 @@ Result<std::uint64_t> settled_disk_bytes(const std::string& path)
 Result<Trimmed> trim_pool(const std::string& path)
 {
     if (lies_in_no_file(path)) {
-        return fail(SP_E_UNSUPPORTED, 0, "{}: a pool in Ceph has room only for what was written; there is nothing to give back", path);
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: a pool in Ceph has room only for what was written; there is nothing to give back", path);
     }
     auto opened = open_pool_to_change(path);
     if (!opened) {
