@@ -1,5 +1,5 @@
-"""The agent with a peer that is not the library. Invariants: whatever comes over the socket or stands in the shared memory, the agent refuses
-it or ends, writes nothing outside of the pool, and gives the pool's lock back."""
+"""The agent with a peer that is not the library. Invariants: whatever comes over the socket or stands in the shared memory, the agent
+refuses it or ends, writes nothing outside of the pool, and gives the pool's lock back."""
 
 import array
 import fcntl
