@@ -12,6 +12,8 @@ find_path(LIBURING_INCLUDE_DIR liburing.h REQUIRED)
 find_library(LIBURING_LIBRARY NAMES uring REQUIRED)
 find_path(LIBDW_INCLUDE_DIR elfutils/libdwfl.h REQUIRED)
 find_library(LIBDW_LIBRARY NAMES dw REQUIRED)
+# The answers of a Ceph cluster, for `stillpoint doctor`.
+find_path(NLOHMANN_JSON_INCLUDE_DIR nlohmann/json.hpp REQUIRED)
 # The server of `stillpoint exporter`.
 find_path(LIBEVENT_INCLUDE_DIR event2/http.h REQUIRED)
 find_library(LIBEVENT_CORE_LIBRARY NAMES event_core REQUIRED)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# setup.sh build|test|guest|memcached|foreign|site: makes sure that the Debian packages for building (or also for testing, for
-# the virtual machine of `make guest`, for memcached, for foreign programs, or for the site) are installed. Does nothing, in some
-# milliseconds, where they are. Asks for root only to install.
+# setup.sh build|test|cluster|guest|memcached|foreign|site: makes sure that the Debian packages for building (or also for testing, for
+# a Ceph cluster, for the virtual machine of `make guest`, for memcached, for foreign programs, or for the site) are installed. Does
+# nothing, in some milliseconds, where they are. Asks for root only to install.
 # On a system without apt it prints what is missing and stops: exit code 69 (EX_UNAVAILABLE).
 set -eu
 
@@ -9,7 +9,9 @@ set -eu
 site_packages="mkdocs mkdocs-material"
 # The compiler, the build system, and the libraries of cmake/Dependencies.cmake.
 build_packages="gcc g++ cmake ninja-build pkg-config python3 libfmt-dev libcli11-dev libxxhash-dev
-liburing-dev libexpected-dev libdw-dev libevent-dev systemtap-sdt-dev libgtest-dev"
+liburing-dev libexpected-dev libdw-dev libevent-dev nlohmann-json3-dev systemtap-sdt-dev libgtest-dev"
+# A Ceph cluster of ordinary processes, for `make cluster-test`: no service is started by them without a configuration.
+cluster_packages="ceph-mon ceph-osd ceph-mgr ceph-base ceph-common librados2 librados-dev iproute2"
 # Packages to fetch and build memcached's source, the client that its tests and its demo speak through, and the second client of
 # its benchmark.
 memcached_packages="dpkg-dev libsasl2-dev libssl-dev openssl python3-pymemcache libmemcached-tools"
@@ -40,12 +42,13 @@ gdb strace ltrace linux-perf libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 fa
 case "${1:-build}" in
 build) wanted=$build_packages ;;
 test) wanted="$build_packages $test_packages" ;;
+cluster) wanted="$build_packages $cluster_packages" ;;
 guest) wanted="$build_packages $guest_packages" ;;
 memcached) wanted="$build_packages $memcached_packages" ;;
 foreign) wanted="$build_packages $foreign_packages" ;;
 site) wanted="python3 $site_packages" ;;
 *)
-    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test|guest|memcached|foreign|site" >&2
+    echo "setup: unknown argument '$1'; usage: scripts/setup.sh build|test|cluster|guest|memcached|foreign|site" >&2
     exit 64
     ;;
 esac
@@ -62,6 +65,12 @@ found_without_dpkg() {
     libgtest-dev) header=gtest/gtest.h ;;
     libclang-rt-19-dev) command -v clang-19 >/dev/null 2>&1 && return 0 || return 1 ;;
     llvm-19-dev) command -v llvm-config-19 >/dev/null 2>&1 && return 0 || return 1 ;;
+    nlohmann-json3-dev) header=nlohmann/json.hpp ;;
+    librados-dev) header=rados/librados.h ;;
+    librados2) ldconfig -p 2>/dev/null | grep -q librados.so.2 && return 0 || return 1 ;;
+    ceph-base) command -v monmaptool >/dev/null 2>&1 && return 0 || return 1 ;;
+    ceph-common) command -v ceph >/dev/null 2>&1 && return 0 || return 1 ;;
+    iproute2) command -v ip >/dev/null 2>&1 && return 0 || return 1 ;;
     libevent-dev) header=event2/event.h ;;
     systemtap-sdt-dev) header=sys/sdt.h ;;
     libpmemobj-dev) header=libpmemobj.h ;;

@@ -132,7 +132,7 @@ def new_key():
 
 
 def start_ticks(pid):
-    """When the process began, in ticks since the boot: with it a pid names one process for ever. None: it is over."""
+    """When the process began, in ticks since the boot: with it a pid names one process forever. None: it is over."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -177,7 +177,7 @@ class Cluster:
     def __exit__(self, *_):
         self.stop()
 
-    # What a program needs to find it.
+    # The way to it.
 
     def environment(self, user="client.admin"):
         """The variables that lead librados, `ceph` and `rados` to this cluster."""
@@ -375,7 +375,7 @@ class Cluster:
     def resume(self, name):
         self.send(name, signal.SIGCONT)
 
-    # What the cluster says.
+    # Questions to it.
 
     def monitor_answers(self):
         end = time.monotonic() + 15

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "command.hpp"
+#include "doctor_cluster.hpp"
 #include "doctor_facts.hpp"
 #include "json.hpp"
 #include "pool_access.hpp"
@@ -14,13 +15,16 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint doctor                              the current folder\n"
-                                      "  stillpoint doctor /mnt/pmem\n"
-                                      "  stillpoint doctor --json /var/lib/bank\n";
+constexpr std::string_view examples =
+    "  stillpoint doctor                              the current folder\n"
+    "  stillpoint doctor /mnt/pmem\n"
+    "  stillpoint doctor --json /var/lib/bank\n"
+    "  stillpoint doctor rados://bank                 a pool of a Ceph cluster, by writes to an object of its own\n";
 
 constexpr std::string_view exit_code_lines =
-    "  0 a pool can be kept there; 64 wrong usage; 66 no such path; 69 no pool can be kept there;\n"
-    "  74 the system refused to say; 77 this user may not create files there\n";
+    "  0 a pool can be kept there; 64 wrong usage; 66 no such path, or no such pool of the cluster; 69 no pool can be kept there,\n"
+    "  or a cluster that can lose what it acknowledges; 74 the system refused to say; 75 no monitor answers;\n"
+    "  77 this user may not create files there, or may not use the cluster\n";
 
 struct DoctorArguments {
     std::string path = ".";
@@ -131,6 +135,9 @@ void add_verdict(Json& json, const Verdict& verdict)
 
 int doctor(const DoctorArguments& arguments)
 {
+    if (arguments.path.starts_with("rados://")) {
+        return doctor_cluster(arguments.path, arguments.json);
+    }
     const auto files = probe_file_system(arguments.path);
     if (!files) {
         return report_failure(files.error());
@@ -161,9 +168,10 @@ int doctor(const DoctorArguments& arguments)
 
 void add_doctor(CLI::App& app, Invocation& invocation)
 {
-    CommandLine line(app, invocation, "doctor", "Show which guarantees this machine and file system can give, and why.");
+    CommandLine line(app, invocation, "doctor",
+                     "Show which guarantees this machine and file system, or a Ceph cluster, can give, and why.");
     const auto arguments = std::make_shared<DoctorArguments>();
-    line.positional("PATH", arguments->path, false, "A folder, or a pool in it. Default: the current folder.");
+    line.positional("PATH", arguments->path, false, "A folder, or a pool in it; rados://CEPHPOOL. Default: the current folder.");
     line.json_flag(arguments->json, "Print one JSON object.");
     line.footer(examples, exit_code_lines);
     line.on_use([arguments] { return doctor(*arguments); });
