@@ -1,0 +1,167 @@
+"""A ledger program that owns a pool of the cluster: what it was told is durable, and what it found when it began.
+
+Every start has a file of acknowledgements of its own, with lines "epoch transfers". So each owner's promises are known apart, also those
+of an owner that was shut out and wakes up again.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+
+OPTIONS = ("--pool-size", "16M", "--interval", "20")
+LEASE_MS = 1000
+WAIT_S = 60
+IN_USE = 75
+
+
+class Broken(Exception):
+    """A promise that was not kept."""
+
+
+class Bank:
+    """examples/bank: the engine of programs with locks."""
+
+    name, engine = "bank", "pmthreads"
+    start = re.compile(r"; (\d+) transfers done")
+    sound = re.compile(r"at the start: .*: holds")
+
+    @staticmethod
+    def arguments(acknowledged):
+        return ["--accounts", 500, "--threads", 2, "--transfers", 1 << 39, "--acknowledge", acknowledged, "--acknowledge-ms", 1]
+
+
+class RespctLedger:
+    """tests/kill/respct_ledger.cpp: the engine of programs with restart points."""
+
+    name, engine = "respct_ledger", "respct"
+    start = re.compile(r"ledger at the start: (\d+) transfers")
+    sound = re.compile(r"ledger at the start: (?!.*BROKEN).*\n")
+
+    @staticmethod
+    def arguments(acknowledged):
+        return [acknowledged, 2, 1 << 39]
+
+
+PROGRAMS = {"bank": Bank, "respct-ledger": RespctLedger}
+
+
+class Owner:
+    """One start of the program on a machine."""
+
+    def __init__(self, history, machine, take_over=False):
+        self.history, self.machine, self.program = history, machine, history.program
+        number = len(history.owners)
+        self.acknowledgements = history.folder / f"{number}.ack"
+        self.output_path = history.folder / f"{number}.out"
+        self.found = None  # transfers at its start
+        self.take_over = take_over
+        self.process = None
+        history.owners.append(self)
+
+    def words(self):
+        binaries = self.history.binaries
+        options = [*OPTIONS, "--lease", LEASE_MS, "--engine", self.program.engine, *(["--take-over"] if self.take_over else [])]
+        return [binaries / "stillpoint", "run", "--quiet", "--pool", self.history.pool, *options, "--", binaries / self.program.name,
+                *self.program.arguments(self.acknowledgements)]
+
+    def begin(self, seconds=WAIT_S):
+        """Starts it again and again while another owner's lease runs, until it is at work: the transfers that it found."""
+        end = time.monotonic() + seconds
+        while True:
+            with self.output_path.open("wb") as output:
+                self.process = self.machine.start(self.words(), self.history.environment, output)
+            while time.monotonic() < end and self.process.poll() is None:
+                if self.program.sound.search(self.output()):
+                    self.found = int(self.program.start.search(self.output()).group(1))
+                    return self.found
+                self.judge()
+                time.sleep(0.01)
+            self.judge()
+            if self.process.poll() != IN_USE or time.monotonic() > end:
+                raise Broken(f"{self.name()} has not begun after {seconds} s, exit code {self.process.poll()}: {self.output()}")
+            time.sleep(0.05)
+
+    def name(self):
+        return f"owner {self.history.owners.index(self)} on {self.machine.name}"
+
+    def output(self):
+        return self.output_path.read_text(errors="replace") if self.output_path.exists() else ""
+
+    def judge(self):
+        text = self.output()
+        if "BROKEN" in text or "LOST" in text:
+            raise Broken(f"{self.name()}: {text}")
+
+    def last(self):
+        """(epoch, transfers) of its newest acknowledgement."""
+        with contextlib.suppress(OSError):
+            lines = [line for line in self.acknowledgements.read_text().splitlines(keepends=True) if line.endswith("\n")]
+            if lines:
+                epoch, transfers = lines[-1].split()
+                return int(epoch), int(transfers)
+        return 0, 0
+
+    def await_acknowledgements(self, count=2, seconds=WAIT_S):
+        """Waits until it is told of so many more epochs: how long that took."""
+        begin = time.monotonic()
+        for _ in range(count):
+            before = self.last()[0]
+            while self.last()[0] <= before:
+                if self.process.poll() is not None:
+                    raise Broken(f"{self.name()} has ended with exit code {self.process.returncode}: {self.output()}")
+                if time.monotonic() - begin > seconds:
+                    raise Broken(f"{self.name()} is told of no new epoch within {seconds} s; the last is {before}")
+                time.sleep(0.005)
+        return time.monotonic() - begin
+
+    def must_end_shut_out(self, seconds=WAIT_S):
+        """Another process owns the pool: it ends, says so, and acknowledges nothing."""
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Broken(f"{self.name()} goes on for {seconds} s after it was shut out; the last epoch it was told of is {self.last()[0]}") from None
+        self.judge()
+        if code != IN_USE:
+            raise Broken(f"{self.name()} was shut out and ends with exit code {code}, not {IN_USE}: {self.output()}")
+
+    def kill_program(self):
+        """Only the process of the program; what it started lives as long as it wants."""
+        if self.process.poll() is None:
+            os.kill(self.machine.program_of(self.process), signal.SIGKILL)
+        self.process.wait()
+
+    def kill_machine(self):
+        """The program, and all that it started."""
+        if self.machine.first:
+            self.machine.kill()
+            self.process.wait()
+        else:
+            self.kill_program()
+
+
+class History:
+    """All owners of one pool, in the order of their starts."""
+
+    def __init__(self, program, pool, folder, binaries, environment):
+        self.program, self.pool, self.folder, self.binaries, self.environment = program, pool, folder, binaries, environment
+        self.owners = []
+        folder.mkdir(parents=True)
+
+    def judge(self):
+        """Whatever an owner was told before its successor began, or at any time afterwards, the successor found."""
+        for owner in self.owners:
+            owner.judge()
+        begun = [owner for owner in self.owners if owner.found is not None]
+        for earlier, later in zip(begun, begun[1:]):
+            epoch, transfers = earlier.last()
+            if transfers > later.found:
+                raise Broken(f"{earlier.name()} was told that epoch {epoch} with {transfers} transfers is durable; "
+                             f"{later.name()} found {later.found}")
+            if later.found < earlier.found:
+                raise Broken(f"{earlier.name()} found {earlier.found} transfers, {later.name()} after it {later.found}")
+
+    def promised_epoch(self):
+        return max((owner.last()[0] for owner in self.owners), default=0)
