@@ -28,7 +28,7 @@ say = @printf '\n== %s\n' "$(1)"
 .PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format format-check docs site
 .PHONY: install uninstall packages abi
 .PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
-.PHONY: programs foreign
+.PHONY: programs foreign cluster-test
 .PHONY: configure build-tests build-bench setup setup-test setup-memcached kyotocabinet-kills tmp
 .NOTPARALLEL:
 
@@ -50,6 +50,7 @@ help:
 	@echo "make canaries     take out one fence, sync or checksum at a time: the explorer must notice each"
 	@echo "make faults       make every call of a program's life fail once and permanently, on every medium"
 	@echo "make mutations    damage every bit of a pool's structures, one after the other (15 minutes)"
+	@echo "make cluster-test  ROUNDS=100 rounds of faults on a Ceph cluster that it installs and starts in a folder (SEED)"
 	@echo "make guest        cut the power of a virtual machine (QEMU) CYCLES=$(CYCLES) times for each kind of disk (SEED)"
 	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its mutants (an hour)"
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
@@ -165,6 +166,16 @@ mutations: configure
 	$(call say,Damaging every bit, sector and page of a pool)
 	@seq 0 7 | STILLPOINT_MUTATIONS=all GTEST_TOTAL_SHARDS=8 GTEST_BRIEF=1 xargs -P $(shell expr 2 \* $(JOBS)) -I{} env GTEST_SHARD_INDEX={} \
 	    build/bin/engines_test --gtest_filter='*Mutations*:*DamageAfterwards*'
+
+# The packages come first: without librados the agent of pools in Ceph is not built.
+cluster-test: ROUNDS = 100
+cluster-test: tmp
+	@sh scripts/setup.sh cluster
+	@$(MAKE) --no-print-directory configure
+	$(only) all bank respct_ledger
+	$(call say,Breaking a Ceph cluster and the owners of its pools $(ROUNDS) times: three seconds a round)
+	@python3 -B tests/cluster/doctor_test.py
+	@python3 -B tests/cluster/faults.py --rounds $(ROUNDS) --seed $(SEED)
 
 CYCLES ?= 20
 guest: build-tests

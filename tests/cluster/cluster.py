@@ -445,7 +445,7 @@ class Cluster:
         if FILLER not in self.pools():
             self.make_pool(FILLER)
         block = os.urandom(1 << 22)
-        # The last write may wait for room: that is no error here.
+        # The last write may wait for room: so its failure is not an error.
         with contextlib.suppress(librados.RadosError), librados.Rados(self.configuration, seconds=3) as filler:
             for number in range(int(self.osd_bytes * 0.06) // len(block)):
                 filler.write(FILLER, f"filler.{number}", block)

@@ -48,7 +48,8 @@ class Doctor(ClusterTest):
         self.ask()
         statistics = self.cluster.command("df")["pools"]
         self.assertEqual([pool["stats"]["objects"] for pool in statistics if pool["name"] == POOL], [0])
-        wait_until(lambda: not any(entry.startswith("192.0.2.1") for entry in self.cluster.command("osd dump")["blocklist"]), 20, "no block")
+        blocked = lambda: [entry for entry in self.cluster.command("osd dump")["blocklist"] if entry.startswith("192.0.2.1")]  # noqa: E731
+        wait_until(lambda: not blocked(), 20, "the block has ended")
 
     def test_copies_that_are_too_few(self):
         try:

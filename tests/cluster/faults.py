@@ -41,6 +41,7 @@ class Rounds:
         self.counts = collections.Counter()
         self.longest = collections.Counter()
         self.pools = 0
+        self.done = 0
         self.owner = None
         self.history = None
 
@@ -187,6 +188,16 @@ class Rounds:
         else:
             self.succeed(self.owner.machine)
 
+    def has_given_up(self):
+        """Whether the program was told that nothing later will be durable, and why: then it is started again."""
+        end = time.monotonic() + 2
+        before = self.owner.last()[0]
+        while self.owner.process.poll() is None and self.owner.last()[0] == before and time.monotonic() < end:
+            if "is full" in self.owner.output():
+                return True
+            time.sleep(0.02)
+        return False
+
     def kill_monitor(self):
         self.cluster.kill("mon.a")
         try:
@@ -203,6 +214,9 @@ class Rounds:
         if self.random.random() < 0.3:
             self.owner.kill_program()
         self.cluster.empty()
+        if self.has_given_up():
+            self.counts["(a full cluster ended the acknowledgements of a start)"] += 1
+            self.owner.kill_program()
         self.go_on("acknowledgement after the cluster was full")
         self.cluster.wait_clean()
 
@@ -228,11 +242,12 @@ class Rounds:
                 sys.exit(f"faults: seed {self.options.seed}, round {number}, {self.history.program.name}, {name}: {error}\n"
                          f"faults: kept: {self.options.folder}")
             self.counts[name] += 1
+            self.done += 1
             if (number + 1) % 50 == 0:
                 print(f"faults: {number + 1} rounds in {time.monotonic() - begin:.0f} s, nothing lost", flush=True)
         self.end_pool()
         facts = ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items()))
-        print(f"faults: seed {self.options.seed}, {sum(self.counts.values())} rounds on {self.pools} pools in "
+        print(f"faults: seed {self.options.seed}, {self.done} rounds on {self.pools} pools in "
               f"{time.monotonic() - begin:.0f} s, nothing lost: {facts}")
         for what, seconds in sorted(self.longest.items()):
             print(f"faults: longest {what}: {seconds} s")

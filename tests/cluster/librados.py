@@ -84,10 +84,32 @@ class Rados:
 
     def write(self, pool, name, content):
         """Writes a whole object; returns when all replicas have it."""
-        context = ctypes.c_void_p()
-        self.check(self.library.rados_ioctx_create(self.handle, pool.encode(), ctypes.byref(context)), f"pool {pool}")
-        try:
-            code = self.library.rados_write_full(context, name.encode(), content, ctypes.c_size_t(len(content)))
-            self.check(code, f"write of {pool}/{name}")
-        finally:
-            self.library.rados_ioctx_destroy(context)
+        with self.pool(pool) as opened:
+            opened.write_full(name, content)
+
+    def pool(self, name):
+        return Pool(self, name)
+
+
+class Pool:
+    """One Ceph pool, opened; threads may share it. Its writes return when all replicas have them."""
+
+    def __init__(self, connection, name):
+        self.name, self.library = name, connection.library
+        self.context = ctypes.c_void_p()
+        Rados.check(self.library.rados_ioctx_create(connection.handle, name.encode(), ctypes.byref(self.context)), f"pool {name}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.library.rados_ioctx_destroy(self.context)
+
+    def write_full(self, name, content):
+        code = self.library.rados_write_full(self.context, name.encode(), content, ctypes.c_size_t(len(content)))
+        Rados.check(code, f"write of {self.name}/{name}")
+
+    def write_at(self, name, content, offset):
+        size = ctypes.c_size_t(len(content))
+        code = self.library.rados_write(self.context, name.encode(), content, size, ctypes.c_uint64(offset))
+        Rados.check(code, f"write of {self.name}/{name}")

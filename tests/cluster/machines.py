@@ -42,7 +42,8 @@ def end_with_parent():
 def enter_own_network():
     """Starts this program again in a network of its own, where that is possible: all that it makes there ends with it."""
     if APART not in os.environ and shutil.which("ip") and shutil.which("nsenter"):
-        apart = run_quietly("unshare", "--net", "--uts", "--pid", "--fork", "--mount-proc", "ip", "link", "add", "name", "veth1", "type", "veth")
+        make_cable = ("ip", "link", "add", "name", "veth1", "type", "veth")
+        apart = run_quietly("unshare", "--net", "--uts", "--pid", "--fork", "--mount-proc", *make_cable)
         os.environ[APART] = "1" if apart.returncode == 0 else "0"
         if apart.returncode == 0:
             os.execvp("unshare", ["unshare", "--net", sys.executable, "-B", *sys.argv])
@@ -94,7 +95,8 @@ class Machine:
         self.name = name
         self.cable = self.first = None
         if network.is_real:
-            words = ["unshare", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, "-c", FIRST_PROCESS, name]
+            words = ["unshare", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+            words += [sys.executable, "-c", FIRST_PROCESS, name]
             self.first = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, preexec_fn=end_with_parent)
             if self.first.stdout.readline() != "up\n":
                 raise RuntimeError("no namespaces of processes, host names and networks")
