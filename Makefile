@@ -172,7 +172,7 @@ cluster-test: ROUNDS = 100
 cluster-test: tmp
 	@sh scripts/setup.sh cluster
 	@$(MAKE) --no-print-directory configure
-	$(only) all bank respct_ledger
+	$(only) all bank $(basename $(notdir $(wildcard tests/kill/*_ledger.cpp)))
 	$(call say,Breaking a Ceph cluster and the owners of its pools $(ROUNDS) times: three seconds a round)
 	@python3 -B tests/cluster/doctor_test.py
 	@python3 -B tests/cluster/faults.py --rounds $(ROUNDS) --seed $(SEED)
