@@ -14,9 +14,11 @@ Exit code 0: all held. 1: something did not; the line names the seed and the rou
 
 import argparse
 import collections
+import contextlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -52,6 +54,7 @@ class Rounds:
                   "fill the cluster": (1, self.fill)}
         if self.network.is_real:
             all_of |= {"kill the machine": (4, self.kill_machine), "pause, take over, resume": (4, self.zombie),
+                       "kill the agent": (2, self.kill_agent), "pause the agent": (2, self.pause_agent),
                        "cut the network, take over": (3, self.cut_and_take_over), "cut the network for a while": (2, self.cut)}
         return {name: fault for name, fault in all_of.items() if not self.options.only or self.options.only in name}
 
@@ -133,6 +136,29 @@ class Rounds:
         if self.random.random() < 0.5:
             self.owner.await_acknowledgements(1)
         old.machine.resume()
+        old.must_end_shut_out()
+
+    def kill_agent(self):
+        """The program lives, and no process writes for it: it is told of nothing more, until it is started again."""
+        old = self.owner
+        for pid in old.machine.agents():
+            os.kill(pid, signal.SIGKILL)
+        self.must_stand_still(self.random.uniform(0.1, 0.5), "its agent is dead")
+        if self.random.random() < 0.5:
+            old.kill_program()
+        self.succeed(self.random.choice([old.machine, self.other()]))
+        old.kill_program()
+
+    def pause_agent(self):
+        """Another takes over while the program runs and its agent stands still."""
+        old = self.owner
+        agents = old.machine.agents()
+        for pid in agents:
+            os.kill(pid, signal.SIGSTOP)
+        self.succeed(self.other(), take_over=self.random.random() < 0.5)
+        for pid in agents:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
         old.must_end_shut_out()
 
     def cut_and_take_over(self):

@@ -135,6 +135,11 @@ class Machine:
                     found.append(int(folder.name))
         return found
 
+    def agents(self):
+        """The processes that speak to the cluster for a program."""
+        def name(pid): return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
+        return [pid for pid in self.processes() if name(pid).endswith(b"stillpoint-rados-agent")]
+
     def signal_all(self, number):
         for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
