@@ -192,7 +192,6 @@ class Rounds:
         osds = self.random.sample(range(3), 2)
         for osd in osds:
             self.cluster.kill(f"osd.{osd}")
-        time.sleep(0.3)
         self.must_stand_still(self.random.uniform(0.5, 1.5), "two of three OSDs are down")
         if self.random.random() < 0.3:
             self.owner.kill_program()
@@ -202,10 +201,11 @@ class Rounds:
         self.cluster.wait_clean()
 
     def must_stand_still(self, seconds, why):
-        before = self.owner.last()[0]
+        time.sleep(0.3)  # for what was under way
+        before, last = self.owner.told(), self.owner.last()[0]
         time.sleep(seconds)
-        if self.owner.last()[0] > before + 1:
-            raise Broken(f"{self.owner.name()} was told of epochs after {before} while {why}, up to {self.owner.last()[0]}")
+        if self.owner.told() > before + 1:
+            raise Broken(f"{self.owner.name()} was told of epochs after {last} while {why}, up to {self.owner.last()[0]}")
 
     def go_on(self, what):
         """The program was killed meanwhile, or goes on by itself."""

@@ -104,6 +104,10 @@ class Owner:
                 return int(epoch), int(transfers)
         return 0, 0
 
+    def told(self):
+        """How often it was told of a durable epoch."""
+        return self.acknowledgements.read_bytes().count(b"\n") if self.acknowledgements.exists() else 0
+
     def await_acknowledgements(self, count=2, seconds=WAIT_S):
         """Waits until it is told of so many more epochs: how long that took."""
         begin = time.monotonic()
