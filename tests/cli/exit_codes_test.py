@@ -17,8 +17,6 @@ NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # Codes of situations that no test can bring about at will: a disk that fails (tests/faults has those), and Ctrl-C.
 ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "copy": {71, 74},
              "restore": {71, 74}, "salvage": {71, 74}, "grow": {71, 74}, "trim": {71, 74}, "compact": {71, 74}, "convert": {71, 74},
-             "doctor": {74}, "stats": {74}, "exporter": {71}, "top": {74},
-             "restore": {71, 74}, "salvage": {71, 74}, "trim": {71, 74}, "compact": {71, 74}, "convert": {71, 74},
              "doctor": {74, 75}, "stats": {74}, "exporter": {71}, "top": {74},
              "crashtest": {0, 1, 65, 69, 73, 74, 75, 77, 130}}
 

@@ -146,7 +146,7 @@ class Tools(RadosTest):
         owner.wait_for_acknowledgements()
         code, text = self.run_bank("--take-over", environment=unfenced)
         self.assertEqual(code, 77, text)
-        self.assertIn("ceph auth caps client.unfenced mon 'profile rbd'", text)
+        self.assertIn("ceph auth caps client.unfenced mon 'profile simple-rados-client-with-blocklist'", text)
         owner.wait_for_acknowledgements()
 
     def test_acknowledgements_pause_while_too_few_replicas_live_and_go_on_afterwards(self):

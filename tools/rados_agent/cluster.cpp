@@ -231,7 +231,7 @@ Result<void> Cluster::block(const std::string& address) const
         if (error == -EACCES || error == -EPERM) {
             return fail(SP_E_POOL_READ_ONLY, -error,
                         "{}: {} may not put the last owner on the cluster's block list, without which two could write; allow it with `ceph "
-                        "auth caps {} mon 'profile rbd' osd 'profile rbd pool={}'`",
+                        "auth caps {} mon 'profile simple-rados-client-with-blocklist' osd 'allow rwx pool={}'`",
                         title(), name_of_user(place_), name_of_user(place_), place_.ceph_pool);
         }
         return pass_on(failure_of(error, "putting the last owner on the cluster's block list"));

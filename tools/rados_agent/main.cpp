@@ -184,7 +184,7 @@ int run()
         cluster = std::move(*connected);
         ownership = std::make_unique<Ownership>(*cluster, request);
         if (auto taken = ownership->take([&](const char* step) { watchdog.set_step(step); }); !taken) {
-            return refuse(taken.error());
+            _exit(refuse(taken.error()));  // Taking leave of a cluster that is gone would wait without an end.
         }
         OpenReply reply = new_reply();
         reply.size_bytes = ownership->head().size_bytes;
@@ -196,7 +196,7 @@ int run()
         send_reply(reply);
     }
     if (request.mode == Mode::owner) {
-        return EX_OK;
+        _exit(EX_OK);
     }
     Service service(*cluster, *ownership, *shared, request.lease_ms);
     serve(service);
