@@ -7,6 +7,7 @@
 
 #include "command.hpp"
 #include "json.hpp"
+#include "media/open.hpp"
 #include "output.hpp"
 #include "pool_access.hpp"
 #include "raised_maximum.hpp"
@@ -31,7 +32,7 @@ struct GrowArguments {
 
 int grow(const GrowArguments& arguments)
 {
-    if (access(arguments.path.c_str(), F_OK) != 0) {
+    if (!lies_in_no_file(arguments.path) && access(arguments.path.c_str(), F_OK) != 0) {
         return report_error(exit_codes::no_input, text_of("cannot open {}: {}; check the path", arguments.path, std::strerror(errno)));
     }
     if (arguments.maximum_mb == 0) {
