@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <mutex>
 #include <sched.h>
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/sanitizers.hpp"
 #include "os/direct_call.hpp"
 #include "os/futex.hpp"
 
@@ -33,6 +35,17 @@ struct Start {
     const DetachedProgram* program;
     int error;
 };
+
+/// libc's own. ThreadSanitizer has another in front of it, which takes every child for a copy of the process.
+int clone_of_libc(int (*work)(void*), void* stack, int flags, void* context) noexcept
+{
+    if constexpr (thread_sanitizer) {
+        static auto* const of_libc = reinterpret_cast<decltype(&clone)>(dlsym(RTLD_NEXT, "clone"));
+        return of_libc(work, stack, flags, context);
+    } else {
+        return clone(work, stack, flags, context);
+    }
+}
 
 /// errno, or 0. The numbers may overlap: all move out of the way first.
 int place_descriptors(std::span<const int> wanted) noexcept
@@ -86,7 +99,7 @@ int become_program(void* context)
 int start_child_of_child(void* context)
 {
     direct_call(SYS_setsid);
-    if (clone(&become_program, second_stack.data() + stack_bytes, CLONE_VM | CLONE_VFORK | SIGCHLD, context) < 0) {
+    if (clone_of_libc(&become_program, second_stack.data() + stack_bytes, CLONE_VM | CLONE_VFORK | SIGCHLD, context) < 0) {
         static_cast<Start*>(context)->error = errno;
     }
     direct_call(SYS_exit_group, 0);
@@ -107,7 +120,7 @@ int start_detached(const DetachedProgram& program) noexcept
     std::uint64_t before = 0;
     direct_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
     // Without a signal at its end: the program hears nothing of it, and its wait() passes over it.
-    const int child = clone(&start_child_of_child, first_stack.data() + stack_bytes, CLONE_VM | CLONE_VFORK, &start);
+    const int child = clone_of_libc(&start_child_of_child, first_stack.data() + stack_bytes, CLONE_VM | CLONE_VFORK, &start);
     if (child < 0) {
         start.error = errno;
     } else {
