@@ -163,6 +163,7 @@ def main():
     parser.add_argument("--folder", help="for the pool and the output (default inside build/)")
     parser.add_argument("--pool-folder", help="for the pool alone, e.g. /dev/shm")
     parser.add_argument("--copy-folder", help="for the copies alone")
+    parser.set_defaults(ceph_pool=None)  # Pools in Ceph are copied at rest only.
     options = parser.parse_args()
     if not settle_engine(options) or options.engine == "breeze":
         print(f"copy_loop: skipped: nothing to copy for engine {options.engine or 'of ' + str(options.program)}")
