@@ -48,13 +48,13 @@ constexpr std::uint64_t pieces = 20;
     std::fprintf(stderr, "breeze_garbage: %.*s\n", static_cast<int>(why.size()), why.data());
     std::exit(1);
 }
-template <class T>
-T checked(Result<T> result)
+template <class R>
+typename R::value_type checked(R result)
 {
     if (!result) {
         die(result.error().text());
     }
-    if constexpr (!std::is_void_v<T>) {
+    if constexpr (!std::is_void_v<typename R::value_type>) {
         return std::move(*result);
     }
 }

@@ -16,13 +16,13 @@
 
 namespace bench {
 
-template <class T>
-T checked(stillpoint::Result<T> result)
+template <class R>
+typename R::value_type checked(R result)
 {
     if (!result) {
         throw std::runtime_error(std::string(result.error().text()));
     }
-    if constexpr (!std::is_void_v<T>) {
+    if constexpr (!std::is_void_v<typename R::value_type>) {
         return std::move(*result);
     }
 }
