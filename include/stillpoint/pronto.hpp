@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "stillpoint/durable_class.hpp"
 #include "stillpoint/pronto.h"
 #include "stillpoint/pronto_arguments.hpp"
 #include "stillpoint/pronto_class.hpp"
@@ -186,7 +187,7 @@ private:
 /// It has no virtual functions, and all that it points to is durable memory: containers with pronto::allocator, or std::pmr ones with
 /// durable_resource(). Its size and members are fixed once there are objects.
 template <class Self>
-class object {
+class object : private stillpoint::detail::durable_class<Self> {
 public:
     object(const object&) = delete;
     object& operator=(const object&) = delete;

@@ -38,6 +38,7 @@
 #include <utility>
 #include <vector>
 
+#include "stillpoint/durable_class.hpp"
 #include "stillpoint/memory.hpp"
 #include "stillpoint/stillpoint.h"
 #include "stillpoint/storable.hpp"
@@ -279,7 +280,7 @@ template <class T>
 [[nodiscard]] T* object_in(void* block) noexcept
 {
     const auto begin = reinterpret_cast<std::uintptr_t>(block) + sizeof(RootHeader);
-    return reinterpret_cast<T*>((begin + alignof(T) - 1) & ~(std::uintptr_t{alignof(T)} - 1));
+    return durable_class<T>::at((begin + alignof(T) - 1) & ~(std::uintptr_t{alignof(T)} - 1));
 }
 
 /// Throws error, unless the block is one that root() made for this type.

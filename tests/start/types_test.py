@@ -143,6 +143,64 @@ int main() {{ return in_inline() && in_template<int>() && in_function() ? (puts(
             self.is_refused("other", "item: the member pieces is gone, and count is in its place")
             os.remove(self.path("globals.pool"))
 
+    def for_each_compiler_of_cxx(self, text, changes, engine="pmthreads"):
+        """Each program is the first with a change: refused with the words that belong to it, and the first one is not."""
+        for compiler in ("c++", "clang++-19"):
+            if shutil.which(compiler) is None:
+                continue
+            options = ("--engine", engine)
+            for flag in ("-O0", "-O2"):
+                self.build("first", text, "-g", "-std=c++20", flag, compiler=compiler)
+                run = self.start("first", *options)
+                self.assertEqual((run.returncode, run.stdout), (0, "sound\n"), run.stderr)
+            for said, (old, new) in changes.items():
+                with self.subTest(said=said, compiler=compiler):
+                    self.assertIn(old, text)
+                    run = self.start(self.build("other", text.replace(old, new), "-g", "-std=c++20", compiler=compiler), *options)
+                    self.assertEqual((run.returncode, run.stdout), (65, ""), run.stderr)
+                    self.assertIn(said, run.stderr)
+            self.assertEqual(self.start("first", *options).returncode, 0)
+            os.remove(self.path("globals.pool"))
+
+    def test_roots_of_the_headers_for_cxx_are_compared_by_their_types(self):
+        self.for_each_compiler_of_cxx("""#include <cstdio>
+#include <stillpoint/stillpoint.hpp>
+namespace shop {
+struct item { long pieces; int cents; };
+struct shelf { long place; };
+struct stock { stillpoint::vector<item> items; stillpoint::map<int, shelf> shelves; long rooms; };
+}
+int main() { return stillpoint::root<shop::stock>("stock").items.empty() ? (std::puts("sound"), 0) : 1; }
+""", {"shop::stock: the member rooms is gone, and halls is in its place": ("long rooms", "long halls"),
+      "shop::item: the member pieces was at 0, and is at 8": ("long pieces; int cents;", "int cents; long pieces;"),
+      "shop::shelf: the member place was of type i64, and is of type f64": ("long place", "double place")})
+
+    def test_classes_of_pronto_are_compared_by_their_members(self):
+        self.for_each_compiler_of_cxx("""#include <cstdio>
+#include <stillpoint/pronto.hpp>
+namespace pronto = stillpoint::pronto;
+namespace shop {
+struct item { long pieces; int cents; };
+class till : public pronto::object<till> {
+public:
+    static constexpr auto methods() { return pronto::methods(pronto::method<&till::take>("take")); }
+    void take(long cents) { run<&till::take>(cents, [&] { sum_ += cents; }); }
+    long sum() const { return sum_; }
+private:
+    long sum_ = 0;
+    item last_{};
+};
+}
+int main()
+{
+    auto& till = pronto::get_object<shop::till>("till");
+    till.take(3);
+    return till.sum() % 3 == 0 ? (std::puts("sound"), 0) : 1;
+}
+""", {"shop::till: the member sum_ was at 0, and is at 16": ("    long sum_ = 0;\n    item last_{};\n",
+                                                          "    item last_{};\n    long sum_ = 0;\n"),
+      "shop::item: the member cents is gone, and pence is in its place": ("int cents; };", "int pence; };")}, engine="pronto")
+
     def test_descriptions_that_say_nothing_are_refused(self):
         self.build("first", source_of())
         for text in ("nonsense", "member\ta\t0\ti64", "\n"):

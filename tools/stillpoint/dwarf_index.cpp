@@ -16,7 +16,7 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr unsigned depth_max = 32;
+constexpr unsigned levels_max = 32;
 
 /// The words of an integer type in one order, which compilers and programs write in several: "long unsigned int" is unsignedlong.
 std::string integer_name(const std::vector<std::string_view>& words)
@@ -166,7 +166,7 @@ void DwarfIndex::read_units(Dwarf* dwarf)
 
 void DwarfIndex::read_children(Dwarf_Die& parent, const std::string& scope, const std::string& file, unsigned depth)
 {
-    if (depth < depth_max) {
+    if (depth < levels_max) {
         for_each_child(parent, [&](Dwarf_Die& child) {
             read_child(child, scope, file, depth);
             return true;
@@ -191,6 +191,9 @@ void DwarfIndex::read_child(Dwarf_Die& child, const std::string& scope, const st
     if (is_type && name != nullptr) {
         const std::string full = name_in(scope, name);
         add_type(child, full);
+        if (full.starts_with("stillpoint::detail::durable_class<")) {
+            add_durable_class(child);
+        }
         if (has_members) {
             read_children(child, full, file, depth + 1);
         }
@@ -207,6 +210,18 @@ void DwarfIndex::add_type(Dwarf_Die& die, const std::string& name)
     if (!is_new && is_better && !is_declaration) {
         place->second = {die, is_declaration};
     }
+}
+
+/// The class that a template was made for.
+void DwarfIndex::add_durable_class(Dwarf_Die& instance)
+{
+    for_each_child(instance, [this](Dwarf_Die& child) {
+        if (Dwarf_Die made_for; dwarf_tag(&child) == DW_TAG_template_type_parameter && referred(child, DW_AT_type, made_for)) {
+            durable_classes_.push_back(made_for);
+            return false;
+        }
+        return true;
+    });
 }
 
 void DwarfIndex::add_variable(Dwarf_Die& die, const std::string& scope, const std::string& file)

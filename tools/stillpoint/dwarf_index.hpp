@@ -61,6 +61,8 @@ public:
             }
         }
     }
+    /// Marked by the headers for C++ (stillpoint/durable_class.hpp).
+    [[nodiscard]] const std::vector<Dwarf_Die>& durable_classes() const noexcept { return durable_classes_; }
     /// With its namespaces; empty: not in the index.
     [[nodiscard]] std::string_view qualified_name(const Dwarf_Die& die) const;
     [[nodiscard]] std::vector<std::string> names_with(std::string_view part) const;
@@ -78,11 +80,13 @@ private:
     void read_children(Dwarf_Die& parent, const std::string& scope, const std::string& file, unsigned depth);
     void read_child(Dwarf_Die& child, const std::string& scope, const std::string& file, unsigned depth);
     void add_type(Dwarf_Die& die, const std::string& name);
+    void add_durable_class(Dwarf_Die& instance);
     void add_variable(Dwarf_Die& die, const std::string& scope, const std::string& file);
 
     std::unique_ptr<Dwfl, DwflEnd> dwfl_;
     std::unordered_map<std::string, NamedType> types_;
     std::unordered_map<std::string, std::vector<Variable>> variables_;
+    std::vector<Dwarf_Die> durable_classes_;
     std::unordered_map<const void*, std::string> qualified_;  ///< by the address of the entry
 };
 

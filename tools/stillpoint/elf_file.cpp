@@ -1,5 +1,6 @@
 #include "elf_file.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -75,6 +76,18 @@ std::vector<std::string> ElfFile::defined_symbols(std::string_view table) const
     std::vector<std::string> names;
     for (const auto& symbol : entries_of<Elf64_Sym>(contents(table))) {
         if (symbol.st_shndx != SHN_UNDEF && symbol.st_name != 0) {
+            names.push_back(string_at(strings, symbol.st_name));
+        }
+    }
+    return names;
+}
+
+std::vector<std::string> ElfFile::needed_symbols() const
+{
+    const std::string strings = contents(".dynstr");
+    std::vector<std::string> names;
+    for (const auto& symbol : entries_of<Elf64_Sym>(contents(".dynsym"))) {
+        if (symbol.st_shndx == SHN_UNDEF && symbol.st_name != 0) {
             names.push_back(string_at(strings, symbol.st_name));
         }
     }

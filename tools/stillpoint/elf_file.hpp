@@ -24,6 +24,8 @@ public:
     [[nodiscard]] std::string contents(std::string_view section_name) const;
     /// The names of the functions and objects that the table (".symtab", ".dynsym") defines.
     [[nodiscard]] std::vector<std::string> defined_symbols(std::string_view table) const;
+    /// The names of the functions and objects that it takes from libraries.
+    [[nodiscard]] std::vector<std::string> needed_symbols() const;
     /// The dynamic section's strings of that tag: DT_NEEDED, DT_RUNPATH, DT_RPATH, DT_SONAME.
     [[nodiscard]] std::vector<std::string> dynamic_strings(Elf64_Sxword tag) const;
 

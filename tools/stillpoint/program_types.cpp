@@ -481,6 +481,13 @@ std::vector<std::pair<std::string, ProgramVariable>> ProgramTypes::variables_bet
     return found;
 }
 
+std::set<TypeId> ProgramTypes::durable_classes()
+{
+    std::set<TypeId> found;
+    std::ranges::for_each(reader_->index->durable_classes(), [&](const Dwarf_Die& die) { found.insert(reader_->id_of(die)); });
+    return found;
+}
+
 const ProgramType& ProgramTypes::type(TypeId id)
 {
     reader_->complete(id);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,6 +86,8 @@ public:
     [[nodiscard]] std::optional<ProgramVariable> find_variable(std::string_view name, std::string_view file);
     /// Variables that lie at addresses of the file from `begin` to before `end`, with their names.
     [[nodiscard]] std::vector<std::pair<std::string, ProgramVariable>> variables_between(std::uint64_t begin, std::uint64_t end);
+    /// Classes of C++ whose objects the program asks for by their names, each once.
+    [[nodiscard]] std::set<TypeId> durable_classes();
     /// Valid until the next call.
     [[nodiscard]] const ProgramType& type(TypeId id);
     [[nodiscard]] TypeId array_of(TypeId element, std::uint64_t count);

@@ -1,5 +1,6 @@
 #include "type_descriptions.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -23,6 +24,8 @@ public:
     explicit Describer(ProgramTypes& program) : program_(program) {}
 
     void add_root(const std::string& root, TypeId type) { found_.roots[root] = name_of(type, root); }
+    /// A class is compared by its name, whatever objects have it.
+    void add_class(TypeId type) { static_cast<void>(name_of(type, "")); }
     [[nodiscard]] std::string text()
     {
         while (!waiting_.empty()) {
@@ -55,7 +58,13 @@ private:
         case TypeKind::record: break;
         }
         const std::string name = without_tabs(type.name.empty() ? owner : without_keyword(type.name));
-        waiting_.emplace(name, id);
+        if (is_of_the_standard_library(name)) {
+            for (const TypeId argument : std::vector(type.arguments)) {
+                static_cast<void>(name_of(argument, owner));
+            }
+        } else if (!name.empty()) {
+            waiting_.emplace(name, id);
+        }
         return name;
     }
 
@@ -74,6 +83,9 @@ private:
         }
         found_.types.emplace(name, std::move(described));
     }
+
+    /// Their members are the library's business: their names change while their layout does not. What they hold is compared.
+    static bool is_of_the_standard_library(std::string_view name) { return name.starts_with("std::") || name.starts_with("__gnu_cxx::"); }
 
     /// C says "struct item", C++ "item".
     static std::string without_keyword(std::string_view name)
@@ -98,6 +110,14 @@ private:
     type_text::Types found_;
     std::set<std::pair<std::string, TypeId>> waiting_;
 };
+
+/// The functions that the headers for C++ call for it.
+bool finds_objects_by_name(const ElfFile& file)
+{
+    const auto symbols = file.needed_symbols();
+    return std::ranges::any_of(
+        symbols, [](const std::string& name) { return name == "sp_root_find" || (name.starts_with("sp_") && name.ends_with("_object")); });
+}
 
 template <std::size_t size>
 std::string text_in(const char (&field)[size])
@@ -127,8 +147,10 @@ std::map<std::string, std::string> stated_root_types(const std::string& program)
 std::string describe_types(const std::string& program)
 {
     const auto roots = stated_root_types(program);
-    const Elf64_Shdr variables = ElfFile(program).section("sp_persistent");
-    if (roots.empty() && variables.sh_size == 0) {
+    const ElfFile file(program);
+    const Elf64_Shdr variables = file.section("sp_persistent");
+    const bool may_have_classes = finds_objects_by_name(file);
+    if (roots.empty() && variables.sh_size == 0 && !may_have_classes) {
         return {};
     }
     const auto types = ProgramTypes::open(program);
@@ -143,6 +165,9 @@ std::string describe_types(const std::string& program)
     }
     for (const auto& [name, variable] : (*types)->variables_between(variables.sh_addr, variables.sh_addr + variables.sh_size)) {
         describer.add_root("global " + name, variable.type);
+    }
+    for (const TypeId type : (*types)->durable_classes()) {
+        describer.add_class(type);
     }
     std::string text = describer.text();
     return text.size() <= text_bytes_max ? text : std::string();
