@@ -21,15 +21,54 @@ option(STILLPOINT_PRECOMPILED_HEADERS "Compile common headers once" ${precompile
 set(STILLPOINT_LAYERS_WITHOUT_PRECOMPILED core arch os interpose nvhooks/runtime)
 set(precompiled_headers ${PROJECT_SOURCE_DIR}/src/core/result.hpp <algorithm> <atomic> <cstring> <memory> <mutex> <string> <vector>)
 
-# For the sanitizers, whose builds are not measured and not installed: some sources of a layer as one, since what they include is most of
-# their work. The release compiles each alone, and so finds an include that is missing. Internal names differ within a layer's namespace.
-option(STILLPOINT_UNITY "Compile several sources of a layer at a time" OFF)
+# Some sources of a folder as one, since what they include is most of a compiler's work: a build from nothing takes a third of the time.
+# Internal names differ within a folder. OFF compiles each source alone, and so finds an include that is missing: after adding one.
+option(STILLPOINT_UNITY "Compile several sources of a folder at a time" ON)
+set(STILLPOINT_UNITY_SOURCES 8)
+
+# Sources that hold a canary's switch, or tell a trace what a real medium does: the crash explorer compiles them once more, with those
+# on, in place of the product's objects. So they are joined with each other alone.
+execute_process(COMMAND grep -rlE --include=*.cpp "core/canary.hpp|media/observer.hpp" ${PROJECT_SOURCE_DIR}/src
+    OUTPUT_VARIABLE switched OUTPUT_STRIP_TRAILING_WHITESPACE)
+string(REPLACE "\n" ";" STILLPOINT_SWITCHED_SOURCES "${switched}")
+list(FILTER STILLPOINT_SWITCHED_SOURCES EXCLUDE REGEX "_test\\.cpp$")
+list(SORT STILLPOINT_SWITCHED_SOURCES)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${STILLPOINT_SWITCHED_SOURCES})
+
+# stillpoint_unity(target [ALONE source...]): call it where the target's sources are given. Sources with options of their own are compiled
+# alone, too.
 function(stillpoint_unity target)
     if(NOT STILLPOINT_UNITY)
         return()
     endif()
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    cmake_parse_arguments(PARSE_ARGV 1 unity "" "" ALONE)
+    get_target_property(sources ${target} SOURCES)
+    list(FILTER sources INCLUDE REGEX "\\.cpp$")
+    set(few ${sources})
+    list(FILTER few INCLUDE REGEX "/src/(pool|heap)/")  # They have names in common.
+    foreach(source IN LISTS few unity_ALONE)
+        list(REMOVE_ITEM sources ${source})
+        set_property(SOURCE ${source} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
+    endforeach()
+    foreach(source IN LISTS sources)
+        file(RELATIVE_PATH group ${PROJECT_SOURCE_DIR} ${source})
+        get_filename_component(group ${group} DIRECTORY)
+        string(MAKE_C_IDENTIFIER "${group}" group)
+        if(source IN_LIST STILLPOINT_SWITCHED_SOURCES)
+            string(APPEND group "_switched")
+        endif()
+        math(EXPR place "${joined_${group}} + 0")
+        math(EXPR number "${place} / ${STILLPOINT_UNITY_SOURCES}")
+        math(EXPR joined_${group} "${place} + 1")
+        set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${group}_${number})
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     target_compile_options(${target} PRIVATE -Wno-shadow)  # A local name may be another source's too.
+endfunction()
+
+# stillpoint_replaced(target source...): tests link other objects in place of those of the target's sources, which therefore stay alone.
+function(stillpoint_replaced target)
+    set_property(SOURCE ${ARGN} TARGET_DIRECTORY ${target} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # stillpoint_precompile(target owner header...): `target` uses headers that `owner` has compiled; the first target to name an
@@ -92,9 +131,7 @@ function(stillpoint_layer folder)
     stillpoint_settings(sp_${name})
     if(sources AND NOT folder IN_LIST STILLPOINT_LAYERS_WITHOUT_PRECOMPILED)
         stillpoint_precompile(sp_${name} layers ${precompiled_headers})
-        if(NOT folder MATCHES "^(pool|api)$")  # Two of their files have a name in common.
-            stillpoint_unity(sp_${name})
-        endif()
+        stillpoint_unity(sp_${name})
     endif()
     # Tests are linked where every layer is known: src/CMakeLists.txt.
     set_property(GLOBAL PROPERTY STILLPOINT_TESTS_${name} "${tests}")

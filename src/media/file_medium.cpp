@@ -15,7 +15,7 @@ namespace stillpoint {
 
 namespace {
 
-constexpr unsigned retries_max = 1000;
+constexpr unsigned tries_max = 1000;
 
 [[noreturn]] void refuse_bytes() noexcept
 {
@@ -156,7 +156,7 @@ Result<void> FileMedium::finish_run(int fd, Run& run)
             fd = file_.fd();  // The file system has no O_DIRECT for this write after all.
             continue;
         }
-        if ((error == EINTR || error == EAGAIN) && ++tries < retries_max) {
+        if ((error == EINTR || error == EAGAIN) && ++tries < tries_max) {
             sched_yield();
             continue;
         }

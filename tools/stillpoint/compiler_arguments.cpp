@@ -15,7 +15,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// As deep as response files may name each other: one that names itself ends there.
-constexpr int nesting_max = 20;
+constexpr int response_files_max = 20;
 
 /// With one of these there is no link, or (-r) one that makes no program.
 // clang-format off
@@ -86,7 +86,7 @@ Words expanded(const Words& words, int depth)
 {
     Words all;
     for (const std::string& word : words) {
-        const bool is_file = word.size() > 1 && word.front() == '@' && depth < nesting_max;
+        const bool is_file = word.size() > 1 && word.front() == '@' && depth < response_files_max;
         const auto inner = is_file ? words_of_response_file(word.substr(1)) : std::nullopt;
         if (!inner) {
             all.push_back(word);

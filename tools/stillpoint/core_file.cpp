@@ -22,7 +22,7 @@ constexpr Elf64_Half machine = EM_AARCH64;
 constexpr Elf64_Half machine = EM_X86_64;
 #endif
 
-constexpr std::size_t piece_bytes = 64 * kib;
+constexpr std::size_t core_piece_bytes = 64 * kib;
 
 tl::unexpected<Failure> refused(const char* folder, int error)
 {
@@ -74,8 +74,8 @@ bool is_zero(std::span<const std::byte> bytes)
 
 bool write_data(int file, std::span<const std::byte> bytes, std::uint64_t offset)
 {
-    for (std::size_t at = 0; at < bytes.size(); at += piece_bytes) {
-        const auto piece = bytes.subspan(at, std::min(piece_bytes, bytes.size() - at));
+    for (std::size_t at = 0; at < bytes.size(); at += core_piece_bytes) {
+        const auto piece = bytes.subspan(at, std::min(core_piece_bytes, bytes.size() - at));
         if (!is_zero(piece) && !write_all(file, piece.data(), piece.size(), offset + at)) {
             return false;
         }

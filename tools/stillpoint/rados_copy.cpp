@@ -18,13 +18,13 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::size_t piece_bytes = 4 * mib;
+constexpr std::size_t largest_piece_bytes = 4 * mib;
 
 struct Free {
     void operator()(std::byte* memory) const noexcept { std::free(memory); }  // NOLINT: of aligned_alloc
 };
 using Pages = std::unique_ptr<std::byte, Free>;
-Pages new_piece() { return Pages(static_cast<std::byte*>(std::aligned_alloc(page_bytes, piece_bytes))); }
+Pages new_piece() { return Pages(static_cast<std::byte*>(std::aligned_alloc(page_bytes, largest_piece_bytes))); }
 
 MediumOptions options_for(const std::string& path)
 {
@@ -43,7 +43,7 @@ Result<void> pump(const Medium& from, int pipe)
         return no_memory(std::string(from.path()));
     }
     for (std::uint64_t at = 0; at < from.size_bytes();) {
-        const std::size_t size = std::min<std::uint64_t>(piece_bytes, from.size_bytes() - at);
+        const std::size_t size = std::min<std::uint64_t>(largest_piece_bytes, from.size_bytes() - at);
         if (auto read = from.read(at, {piece.get(), size}); !read) {
             return read;
         }
@@ -80,12 +80,12 @@ std::size_t written_runs(std::span<const std::byte> piece, std::uint64_t offset,
 Result<void> copy_pages(const Medium& from, Medium& to, PoolFileCopyFigures& figures, CopyProgress line)
 {
     const Pages piece = new_piece();
-    const auto runs = std::make_unique<std::array<BlockWrite, piece_bytes / page_bytes>>();
+    const auto runs = std::make_unique<std::array<BlockWrite, largest_piece_bytes / page_bytes>>();
     if (piece == nullptr) {
         return no_memory(std::string(from.path()));
     }
     for (std::uint64_t at = 0; at < from.size_bytes();) {
-        const std::size_t size = std::min<std::uint64_t>(piece_bytes, from.size_bytes() - at);
+        const std::size_t size = std::min<std::uint64_t>(largest_piece_bytes, from.size_bytes() - at);
         if (auto read = from.read(at, {piece.get(), size}); !read) {
             return read;
         }

@@ -9,7 +9,7 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr unsigned nesting_max = 64;  ///< records in records, of a sound program a handful
+constexpr unsigned records_in_records_max = 64;  ///< records in records, of a sound program a handful
 constexpr std::uint64_t characters_max = 1024;
 constexpr std::uint64_t pointer_bytes = 8;
 
@@ -89,7 +89,7 @@ ValueNode ValueReader::read_value(std::string name, std::string type_name, TypeI
     node.address = place.address;
     node.size_bytes = type.is_unbounded ? place.end - std::min(place.address, place.end) : type.size;
     const auto bytes = image_.at(place.address, node.size_bytes);
-    if (++values_ > limits_.values || path.nesting > nesting_max) {
+    if (++values_ > limits_.values || path.nesting > records_in_records_max) {
         has_more_ = true;
         node.note = "left out";
         return node;

@@ -14,13 +14,6 @@ namespace {
 constexpr std::uint64_t first_generation = 1;  ///< of a new pool's header
 constexpr std::uint64_t transaction = 1;  ///< of log 0: the copying counts as one, so the pool does not pass for one that was never used
 
-std::uint64_t word_at(const std::byte* place) noexcept
-{
-    std::uint64_t value = 0;
-    std::memcpy(&value, place, sizeof value);
-    return value;
-}
-
 void set_word(std::byte* place, std::uint64_t value) noexcept { std::memcpy(place, &value, sizeof value); }
 
 /// Writes [begin, end) of an image, whole pages. Errors: no_space, io.

@@ -35,13 +35,6 @@ private:
                              .value());
     }
     [[nodiscard]] std::uint64_t& count_of(std::uint64_t block) noexcept { return references_[block / granule_bytes]; }
-    [[nodiscard]] static std::uint64_t word_at(const std::byte* place) noexcept
-    {
-        std::uint64_t value = 0;
-        std::memcpy(&value, place, sizeof value);
-        return value;
-    }
-
     PoolParts& pool_;
     Findings& findings_;
     os::ReservedArray<std::uint64_t> references_;  ///< counted from scratch, by granule of the object's header

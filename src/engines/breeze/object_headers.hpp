@@ -2,6 +2,8 @@
 // Reads and writes block and object headers. Checks are bound to the place and to the pool's key, so bytes that an object happens to hold
 // do not pass for a header.
 
+#include <cstring>
+
 #include "arch/checksum.hpp"
 #include "engines/breeze/breeze_layout.hpp"
 #include "engines/breeze/pool_memory.hpp"
@@ -33,6 +35,14 @@ struct BlockHead {
     const std::uint64_t words[4] = {key ^ offset, load_word(header.counts) >> type_shift, load_word(header.version),
                                     load_word(header.size)};
     return checksum64(words, sizeof words, key) & 0xffffffff;
+}
+
+/// In a copy of an object, which other threads do not change.
+[[nodiscard]] inline std::uint64_t word_at(const std::byte* place) noexcept
+{
+    std::uint64_t value = 0;
+    std::memcpy(&value, place, sizeof value);
+    return value;
 }
 
 [[nodiscard]] inline std::uint32_t type_in(std::uint64_t counts) noexcept { return static_cast<std::uint32_t>(counts >> type_shift); }

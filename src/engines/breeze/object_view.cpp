@@ -17,13 +17,6 @@ namespace stillpoint::breeze {
 
 namespace {
 
-std::uint64_t word_at(const std::byte* place) noexcept
-{
-    std::uint64_t value = 0;
-    std::memcpy(&value, place, sizeof value);
-    return value;
-}
-
 constexpr std::size_t fields_shown_max = 4096;    ///< of an object
 constexpr std::uint64_t elements_shown_max = 16;  ///< of an array of numbers
 constexpr std::uint64_t text_shown_max = 256;     ///< of an array of characters

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engines/breeze/messages.hpp"
+#include "engines/breeze/object_headers.hpp"
 #include "engines/breeze/transaction.hpp"
 
 namespace stillpoint::breeze {
@@ -21,13 +22,6 @@ bool has_tags(const Type& type) noexcept
         }
     }
     return false;
-}
-
-std::uint64_t word_at(const std::byte* place) noexcept
-{
-    std::uint64_t value = 0;
-    std::memcpy(&value, place, sizeof value);
-    return value;
 }
 
 }  // namespace

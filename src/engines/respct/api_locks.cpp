@@ -18,7 +18,7 @@ namespace stillpoint::respct {
 
 namespace {
 
-using Word = sync::Atomic<std::uint32_t>;
+using LockWord = sync::Atomic<std::uint32_t>;
 
 /// Bits of a mutex.
 enum : std::uint32_t {
@@ -28,7 +28,7 @@ enum : std::uint32_t {
     is_listed = 8,   ///< among the holder's for the checks
 };
 
-Word& word_of(std::uint32_t& word) noexcept { return *reinterpret_cast<Word*>(&word); }
+LockWord& word_of(std::uint32_t& word) noexcept { return *reinterpret_cast<LockWord*>(&word); }
 
 bool is_counted() noexcept
 {
@@ -66,7 +66,7 @@ void withdraw(const sp_respct_mutex* mutex, std::uint32_t bits) noexcept
 void count(std::uint32_t bits) noexcept { sp_respct_locks += (bits & is_section) != 0 ? 0 : 1; }
 
 /// A thread that has slept takes it as waited for: others may still sleep.
-void take_contended(Word& word, std::uint32_t bits) noexcept
+void take_contended(LockWord& word, std::uint32_t bits) noexcept
 {
     std::uint32_t seen = 0;
     while (!word.compare_exchange_weak(seen, bits, std::memory_order_acquire, std::memory_order_relaxed)) {
