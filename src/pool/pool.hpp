@@ -15,6 +15,7 @@
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "media/medium.hpp"
+#include "pool/commit_layout.hpp"
 #include "pool/uuid.hpp"
 
 namespace stillpoint {
@@ -167,6 +168,12 @@ public:
     /// Opened for reading only: the generation is the one that the last writer had.
     [[nodiscard]] bool read_only() const noexcept { return read_only_; }
 
+    /// Commit records of this epoch and later ones count as if they were not there: to see what an older epoch would be.
+    void leave_out_epochs_from(std::uint64_t epoch) noexcept { epochs_end_ = epoch; }
+    [[nodiscard]] std::uint64_t epochs_end() const noexcept { return epochs_end_; }
+    /// The record that was stored last in the pair of that parity; all zero: none in this run. For commit_record.cpp.
+    [[nodiscard]] CommitRecord& stored_record(std::uint64_t parity) noexcept { return stored_records_[parity]; }
+
 private:
     struct SuperblockDeleter {
         void operator()(layout::Superblock* superblock) const noexcept;
@@ -194,6 +201,8 @@ private:
     PoolFacts facts_{};
     std::array<Segment, segments_max> segments_{};
     std::size_t segment_count_ = 0;
+    std::uint64_t epochs_end_ = UINT64_MAX;
+    std::array<CommitRecord, 2> stored_records_{};
     std::size_t first_copy_ = 1;  ///< of the next update: never the only copy in force
     bool read_only_ = false;
     bool opening_unrecorded_ = false;  ///< the generation in memory is one more than the medium's

@@ -293,6 +293,9 @@ Result<void> Salvage::write_records()
             return written;
         }
     }
+    if (auto dropped = drop_epochs_from(pool_, record_.epoch + 1); !dropped) {
+        return dropped;
+    }
     record_.table_digest = table_.digest();
     if (auto stored = store_commit_record(pool_, record_); !stored) {
         return stored;
@@ -332,7 +335,11 @@ Result<SalvageReport> Salvage::run(bool has_delta_log)
 
 Result<SalvageReport> salvage_pool(Pool& pool, bool has_delta_log)
 {
-    const auto record = load_commit_record(pool);
+    auto record = load_commit_record(pool);
+    if (!record && record.error().code == SP_E_POOL_CORRUPT) {
+        pool.leave_out_epochs_from(newest_epoch_named(pool));
+        record = load_commit_record(pool);
+    }
     if (!record) {
         return pass_on(record.error());
     }

@@ -30,10 +30,11 @@ struct Pool {
     History history;
 };
 
-enum class Kind { zeroes, noise, one_bit, stale, other_sector, unreadable, stale_twins };
-constexpr Kind kinds[] = {Kind::zeroes, Kind::noise, Kind::one_bit, Kind::stale, Kind::other_sector, Kind::unreadable, Kind::stale_twins};
+enum class Kind { zeroes, noise, one_bit, stale, other_sector, unreadable, stale_twins, noisy_twins };
+constexpr Kind kinds[] = {Kind::zeroes,       Kind::noise,      Kind::one_bit,     Kind::stale,
+                          Kind::other_sector, Kind::unreadable, Kind::stale_twins, Kind::noisy_twins};
 constexpr const char* kind_names[] = {
-    "zeroed", "noise", "one bit flipped", "stale", "a copy of another", "unreadable", "stale, and its twin too"};
+    "zeroed", "noise", "one bit flipped", "stale", "a copy of another", "unreadable", "stale, and its twin too", "noise, and its twin too"};
 
 using Sector = std::array<std::byte, sim::sector_bytes>;
 
@@ -56,6 +57,7 @@ Sector damaged(const Pool& pool, std::uint64_t offset, Kind kind, std::uint64_t 
     switch (kind) {
     case Kind::zeroes: sector.fill(std::byte{0}); break;
     case Kind::noise:
+    case Kind::noisy_twins:
         for (std::byte& byte : sector) {
             byte = static_cast<std::byte>(random());
         }
@@ -176,6 +178,12 @@ public:
     /// The parts that the pool has twice there: superblocks, commit records, version tables, heads of a delta log. One bad sector must
     /// not cost anything.
     [[nodiscard]] bool have_twins(std::uint64_t offset) const noexcept { return offset < twins_end_ || twin_of(offset) != 0; }
+    /// That sector of the other commit record of its pair, of which there is a third copy; 0: it is of none.
+    [[nodiscard]] std::uint64_t other_record_of(std::uint64_t offset) const noexcept
+    {
+        const std::uint64_t begin = superblock_pages * page_bytes;
+        return offset >= begin && offset < twins_end_ ? begin + ((offset - begin) ^ page_bytes) : 0;
+    }
     /// The engine has another copy, and tells which of the two is damaged, unless it is sound and belongs elsewhere.
     [[nodiscard]] bool have_copies(std::uint64_t offset) const noexcept
     {
@@ -283,8 +291,8 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
             sim::CrashImage image = pool.now;
             const Sector sector = damaged(pool, offset, kind, all[random() % all.size()], random);
             image.content.write(offset, sector.data(), sector.size());
-            if (kind == Kind::stale_twins) {
-                const std::uint64_t twin = noticed.twin_of(offset);
+            if (kind == Kind::stale_twins || kind == Kind::noisy_twins) {
+                const std::uint64_t twin = kind == Kind::stale_twins ? noticed.twin_of(offset) : noticed.other_record_of(offset);
                 if (twin == 0) {
                     continue;
                 }

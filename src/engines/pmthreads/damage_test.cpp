@@ -150,6 +150,7 @@ TEST_F(PmthreadsDamage, OfAllCommitRecordsIsRefused)
 {
     for (std::uint64_t record_page = 0; record_page < engine_area_pages; ++record_page) {
         flip_bit(pool_, engine_area + record_page * page_bytes + 30);
+        flip_bit(pool_, engine_area + record_page * page_bytes + witness_offset + 30);
     }
     EXPECT_EQ(reopen(), could_not_open);
 }
