@@ -19,7 +19,7 @@ namespace {
 Result<void> copy_open_pool(const std::string& new_path)
 {
     const AtRest here(used_session());
-    auto session = session_to_wait_in();
+    auto session = session_to_make_durable();
     if (!session) {
         return pass_on(session.error());
     }

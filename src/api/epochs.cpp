@@ -94,7 +94,7 @@ STILLPOINT_API uint64_t sp_durable_epoch(void)
 STILLPOINT_API int sp_wait_durable(uint64_t epoch, int64_t timeout_ms)
 {
     const stillpoint::AtRest here(used_session());
-    auto session = stillpoint::session_to_wait_in();
+    auto session = stillpoint::session_to_make_durable();
     if (!session) {
         return stillpoint::report(session.error());
     }

@@ -178,6 +178,7 @@ Result<std::unique_ptr<Session>> make_session(unsigned number, SessionPool opene
     session->image_begin = facts.base_address;
     session->image_end = facts.base_address + facts.image_bytes_max;
     session->pool = options.pool;
+    session->private_medium = opened.private_medium;
     session->engine = driver->make();
     auto report = start_engine(*session, std::move(*pool), options);
     if (!report) {
@@ -208,6 +209,14 @@ void forget_attempt(unsigned number) noexcept
     forget_session(number);
 }
 
+void tell_what_helps(const Failure& failure, const Options& options)
+{
+    if (failure.code == SP_E_POOL_CORRUPT) {
+        os::log(os::Severity::note, "{}: `stillpoint check {}` tells what is lost, what is not, and which command helps", options.pool,
+                options.pool);
+    }
+}
+
 /// The lock is held: two threads that open a pool each get a number each.
 Result<Session*> open_as(unsigned number, const Options& options, SessionBegin begin)
 {
@@ -217,6 +226,7 @@ Result<Session*> open_as(unsigned number, const Options& options, SessionBegin b
     try {
         auto opened = pool_for_session(number, options);
         if (!opened) {
+            tell_what_helps(opened.error(), options);
             return pass_on(opened.error());
         }
         set_ownership_loss_handler(&end_process);
@@ -224,6 +234,7 @@ Result<Session*> open_as(unsigned number, const Options& options, SessionBegin b
         auto made = make_session(number, std::move(*opened), options, begin, begun_ns);
         if (!made) {
             forget_attempt(number);
+            tell_what_helps(made.error(), options);
             return pass_on(made.error());
         }
         set_session(number, made->get());
@@ -347,6 +358,9 @@ void end_session(Session& session) noexcept
     }
     call_end_hook(session);
     auto stopped = session.engine->stop(true);
+    if (session.private_medium != nullptr) {
+        return;  // The start has said so.
+    }
     if (!stopped && stopped.error().code == SP_E_TIMED_OUT) {
         tell_of_lost_end(session, "no quiescent state for a last checkpoint; the pool stays at epoch", true);
     } else if (!stopped) {
@@ -382,6 +396,9 @@ Result<void> session_close(Session& session)
     const StatisticsScope own_figures(session.number);
     call_end_hook(session);
     auto stopped = session.engine->stop(true);
+    if (session.private_medium != nullptr) {
+        stopped = {};  // Nothing was to become durable.
+    }
     sync_objects_detach(session.engine->image_base());
     forget_session(session.number);
     session.heap->detach();

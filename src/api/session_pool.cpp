@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/damaged_pool.hpp"
 #include "api/options.hpp"
 #include "api/registry.hpp"
 #include "heap/heap_layout.hpp"
 #include "media/open.hpp"
+#include "media/private_medium.hpp"
 #include "os/log.hpp"
 #include "os/same_file.hpp"
 #include "pool/image.hpp"
@@ -298,8 +300,34 @@ Result<SessionPool> open_pool(std::unique_ptr<Medium> medium, const Options& opt
 
 namespace {
 
+/// Option damaged=read-only: what is written stays in memory, from the salvage on. Errors: also pool_missing.
+Result<SessionPool> open_to_look(const Options& options)
+{
+    auto file = open_medium_read_only(medium_options(options), true);
+    if (!file) {
+        return pass_on(file.error());
+    }
+    auto medium = PrivateMedium::over(std::move(*file));
+    if (!medium) {
+        return pass_on(medium.error());
+    }
+    PrivateMedium* const copy = medium->get();
+    auto opened = open_pool(std::move(*medium), options);
+    if (!opened) {
+        return opened;
+    }
+    opened->private_medium = copy;
+    if (auto sound = keep_what_is_sound(opened->pool, *opened->driver); !sound) {
+        return pass_on(sound.error());
+    }
+    return opened;
+}
+
 Result<SessionPool> find_or_create_pool(const Options& options, PoolPlace where)
 {
+    if (options.damaged == "read-only") {
+        return open_to_look(options);
+    }
     auto medium = open_medium(medium_options(options));
     if (!medium && medium.error().code == SP_E_POOL_MISSING) {
         return create_pool(options, where);
@@ -308,8 +336,14 @@ Result<SessionPool> find_or_create_pool(const Options& options, PoolPlace where)
         return pass_on(medium.error());
     }
     auto opened = open_pool(std::move(*medium), options);
-    if (opened) {
-        tell_of_idle_size(options, opened->pool.facts());
+    if (!opened) {
+        return opened;
+    }
+    tell_of_idle_size(options, opened->pool.facts());
+    if (options.damaged == "older-epoch") {
+        if (auto sound = go_back_if_damaged(opened->pool, *opened->driver); !sound) {
+            return pass_on(sound.error());
+        }
     }
     return opened;
 }
@@ -360,8 +394,9 @@ Result<void> validate_pool(const Options& options)
     if (auto checked = check_options(options); !checked) {
         return checked;
     }
-    auto medium = open_medium(medium_options(options));
-    if (!medium && medium.error().code == SP_E_POOL_MISSING) {
+    const bool looks_only = options.damaged == "read-only";
+    auto medium = looks_only ? open_medium_read_only(medium_options(options), true) : open_medium(medium_options(options));
+    if (!medium && medium.error().code == SP_E_POOL_MISSING && !looks_only) {
         if (auto wanted = new_pool_of(options); !wanted) {
             return pass_on(wanted.error());
         }

@@ -10,9 +10,12 @@
 
 namespace stillpoint {
 
+class PrivateMedium;
+
 struct SessionPool {
     Pool pool;
     const EngineDriver* driver;
+    PrivateMedium* private_medium = nullptr;  ///< the pool's medium, where the file is only read
 };
 
 /// The addresses of a new pool.
@@ -22,7 +25,8 @@ enum class PoolPlace {
 };
 
 /// Opens the pool that `options` name, with the engine it belongs to; creates it where there is none. Nothing is written to an existing
-/// pool, and a new one has no name yet. Errors: invalid_argument and pool_engine (an option that was given contradicts the pool);
+/// pool, but where option `damaged` says so (damaged_pool.hpp), and a new one has no name yet.
+/// Errors: invalid_argument and pool_engine (an option that was given contradicts the pool);
 /// already_open (it is, or its engine or that of an open pool needs the process for itself); window_taken (an open pool has its addresses);
 /// as Pool::open() and Pool::create().
 [[nodiscard]] Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where = PoolPlace::usual);

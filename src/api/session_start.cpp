@@ -24,6 +24,7 @@
 #include "api/session_pool.hpp"
 #include "api/session_service.hpp"
 #include "media/open.hpp"
+#include "media/private_medium.hpp"
 #include "os/environment.hpp"
 #include "os/library_users.hpp"
 #include "os/log.hpp"
@@ -224,6 +225,9 @@ Result<void> run_engine(const Session& session) noexcept
         }
     } catch (const std::bad_alloc&) {
         return fail(SP_E_NO_MEMORY, ENOMEM, "no memory to open {}", session.pool);
+    }
+    if (session.private_medium != nullptr) {
+        session.private_medium->seal();
     }
     if (auto taken = session_take_term(session); !taken) {
         return taken;

@@ -24,6 +24,8 @@
 
 namespace stillpoint {
 
+class PrivateMedium;
+
 /// Sessions that may be open at a time, the default one among them.
 inline constexpr std::size_t sessions_max = Heap::heaps_max;
 static_assert(sessions_max <= statistics_pages_max);
@@ -42,6 +44,7 @@ struct Session {
     std::uint64_t serial = 0;  ///< from 1: of all sessions that this process has had
     std::string pool;          ///< path, as it was opened
     std::vector<LayoutStep> layout_steps;  ///< not run yet
+    PrivateMedium* private_medium = nullptr;  ///< the engine's: the pool is only read, and nothing becomes durable
     bool makes_checkpoint_on_term = false;
     bool notifies = false;  ///< systemd
     std::atomic<bool> ending{false};

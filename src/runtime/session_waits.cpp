@@ -19,10 +19,19 @@ Result<Session*> session_to_wait_in()
     return session;
 }
 
+Result<Session*> session_to_make_durable()
+{
+    auto session = session_to_wait_in();
+    if (session && (*session)->private_medium != nullptr) {
+        return fail(SP_E_POOL_READ_ONLY, 0, "{} is open for reading only (damaged=read-only): nothing becomes durable", (*session)->pool);
+    }
+    return session;
+}
+
 Result<void> take_checkpoint()
 {
     const AtRest here(used_session());
-    auto session = session_to_wait_in();
+    auto session = session_to_make_durable();
     return session ? (*session)->engine->checkpoint_now() : Result<void>{pass_on(session.error())};
 }
 
