@@ -54,8 +54,9 @@ std::uint64_t bit_of(const OptionRow& row) noexcept { return std::uint64_t{1} <<
 
 /// Variables of that prefix that are not options: the session's mark of the process that opened the
 /// pool, the plan of the fault injection, what the tool and the project's own tests are told.
-constexpr std::string_view other_variables[] = {"owner",   "run",        "fault", "fault_met", "lint_report", "runtime",          "clang",
-                                                "clangxx", "symbolizer", "build", "source",    "binaries",    "type_descriptions"};
+constexpr std::string_view other_variables[] = {
+    "owner",   "run",        "fault", "fault_met", "lint_report", "runtime",           "clang",
+    "clangxx", "symbolizer", "build", "source",    "binaries",    "type_descriptions", "rados_standby"};
 
 bool same_name(std::string_view row_name, std::string_view given) noexcept
 {

@@ -18,6 +18,7 @@ NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 ELSEWHERE = {"run": {74}, "info": {71, 74}, "check": {71, 74}, "copy": {71, 74},
              "restore": {71, 74}, "salvage": {71, 74}, "grow": {71, 74}, "trim": {71, 74}, "compact": {71, 74}, "convert": {71, 74},
              "doctor": {74, 75}, "stats": {74}, "exporter": {71}, "top": {74},
+             "standby": {65, 69, 71, 74, 75, 77},  # tests/rados
              "crashtest": {0, 1, 65, 69, 73, 74, 75, 77, 130}}
 
 
@@ -101,6 +102,13 @@ class ExitCodes(CommandLineTest):
         self.assertEqual(own.returncode, 42)
         self.expect("run", 64, *start, "--durability", "power", "--", COUNTER)  # The pool exists, and is of another kind.
         self.end_check("run")
+
+    def test_of_standby(self):
+        pool = ("--pool", "rados://data/a?conf=/no/such.conf")
+        self.expect("standby", 64, "--pool", self.pool, "--", COUNTER)
+        self.expect("standby", 126, *pool, "--", "/")
+        self.expect("standby", 127, *pool, "--", "./no-such-program")
+        self.end_check("standby")
 
     def test_of_info(self):
         expect = self.everywhere_the_same("info")

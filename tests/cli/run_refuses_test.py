@@ -145,7 +145,8 @@ class ExitCodes(CommandLineTest):
 
 class EveryHelp(CommandLineTest):
     def test_names_examples_and_exit_codes(self):
-        for command in ((), ("run",), ("info",), ("check",), ("copy",), ("restore",), ("doctor",), ("stats",), ("crashtest",)):
+        for command in ((), ("run",), ("standby",), ("info",), ("check",), ("copy",), ("restore",), ("doctor",), ("stats",),
+                        ("crashtest",)):
             with self.subTest(command=command):
                 done = self.stillpoint(*command, "--help")
                 self.assertEqual(done.returncode, 0)

@@ -14,15 +14,15 @@ import unittest
 from rados_cluster import AGENT, CEPH_POOL, RadosTest
 
 MAGIC = 0x41525053
-VERSION = 1
+VERSION = 2
 CREATE, WRITE, READ_LOCKED, READ, OWNER = range(1, 6)
-REPLY_BYTES = 544
+REPLY_BYTES = 552
 STATE_BYTES_OF_SLOT = 8 + 8 + 8 + 8 + 128 * 8 + 520
 F_ADD_SEALS, F_SEAL_SHRINK = 1033, 2
 
 
 def memory_bytes():
-    state = 16 + 8 + 8 + 520 + 41 * STATE_BYTES_OF_SLOT
+    state = 16 + 8 + 8 + 520 + 24 + 41 * STATE_BYTES_OF_SLOT
     return -(-state // 4096) * 4096 + 40 * (512 << 10)
 
 

@@ -49,10 +49,11 @@ def processes_with(configuration, name):
 class Bank:
     """examples/bank at work on a pool; acknowledged transfers go to a file."""
 
-    def __init__(self, case, pool, *options, lease_ms=2000, transfers=1 << 39, environment=None, acknowledged=None):
+    def __init__(self, case, pool, *options, lease_ms=2000, transfers=1 << 39, environment=None, acknowledged=None,
+                 command="run"):
         self.acknowledged = acknowledged or case.folder / f"{time.monotonic_ns()}.ack"
         self.output = case.folder / f"{time.monotonic_ns()}.out"
-        words = [TOOL, "run", "--pool", str(pool), "--interval", "20ms", "--lease-ms", str(lease_ms), *options, "--", BANK,
+        words = [TOOL, command, "--pool", str(pool), "--interval", "20ms", "--lease-ms", str(lease_ms), *options, "--", BANK,
                  "--accounts", "500", "--threads", "2", "--transfers", str(transfers), "--acknowledge", self.acknowledged,
                  "--acknowledge-ms", "1"]
         with self.output.open("wb") as output:

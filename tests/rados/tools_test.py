@@ -7,7 +7,7 @@ import socket
 import time
 import unittest
 
-from rados_cluster import CEPH_POOL, TOOL, Bank, RadosTest
+from rados_cluster import BANK, CEPH_POOL, TOOL, Bank, RadosTest
 from support.rados_pool import RadosPool
 
 
@@ -35,6 +35,16 @@ class Tools(RadosTest):
         self.assertTrue(self.json_of("check", "--json", self.pool)["clean"])
         self.assertIn('handle "bank"', self.stillpoint("dump", self.pool).stdout)
         self.assertIn("no process has the pool open", self.refusal(69, "stats", self.pool))
+
+    def test_an_erasure_coded_pool_is_named_so(self):
+        self.cluster.command("osd erasure-code-profile set", name="two_and_one", profile=["k=2", "m=1", "crush-failure-domain=osd"])
+        self.cluster.command("osd pool create", pool="coded", pg_num=4, pgp_num=4, pool_type="erasure", erasure_code_profile="two_and_one")
+        self.cluster.command("osd pool set", pool="coded", var="allow_ec_overwrites", val="true")
+        environment = {name: value for name, value in self.environment.items() if name != "CEPH_ARGS"}  # client.admin
+        done = self.stillpoint("run", "--pool", "rados://coded/a", "--", BANK, "--accounts", 10, "--transfers", 10, environment=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("rados, erasure coded in 3 pieces", done.stderr)
+        self.cluster.command("osd pool delete", pool="coded", pool2="coded", yes_i_really_really_mean_it=True)
 
     def test_a_program_at_work_is_seen(self):
         bank = Bank(self, self.pool)

@@ -148,25 +148,35 @@ Result<std::string> Cluster::address() const
     return address;
 }
 
-std::uint32_t Cluster::replicas() const
+/// The monitor's answer, which is JSON; empty where there is none.
+std::string Cluster::property_of_pool(std::string_view variable) const
 {
-    const std::string command = text_of(R"({{"prefix":"osd pool get","pool":"{}","var":"size","format":"json"}})", place_.ceph_pool);
+    const std::string command = text_of(R"({{"prefix":"osd pool get","pool":"{}","var":"{}","format":"json"}})", place_.ceph_pool,
+                                        variable);
     const char* commands[] = {command.c_str()};
     char* output = nullptr;
     std::size_t output_bytes = 0;
     char* status = nullptr;
     std::size_t status_bytes = 0;
     const int error = rados_mon_command(cluster_, commands, 1, nullptr, 0, &output, &output_bytes, &status, &status_bytes);
-    const std::string text = error == 0 && output != nullptr ? std::string(output, output_bytes) : std::string{};
+    std::string text = error == 0 && output != nullptr ? std::string(output, output_bytes) : std::string{};
     rados_buffer_free(output);
     rados_buffer_free(status);
+    return text;
+}
+
+Cluster::Redundancy Cluster::redundancy() const
+{
+    const std::string text = property_of_pool("size");
     constexpr std::string_view field = "\"size\":";
     const std::size_t at = text.find(field);
-    std::uint32_t replicas = 0;
+    Redundancy result;
     if (at != std::string::npos) {
-        std::from_chars(text.data() + at + field.size(), text.data() + text.size(), replicas);
+        std::from_chars(text.data() + at + field.size(), text.data() + text.size(), result.copies);
     }
-    return replicas;
+    // The monitor refuses the question of a pool that is replicated.
+    result.is_erasure_coded = result.copies != 0 && !property_of_pool("erasure_code_profile").empty();
+    return result;
 }
 
 Result<HeadState> Cluster::read_head(bool with_lock) const

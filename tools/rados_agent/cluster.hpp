@@ -56,8 +56,11 @@ public:
     [[nodiscard]] std::string object_name(std::uint64_t index) const;
     /// This client, as the cluster's block list takes it. Errors: io.
     [[nodiscard]] Result<std::string> address() const;
-    /// 0: not known.
-    [[nodiscard]] std::uint32_t replicas() const;
+    struct Redundancy {
+        std::uint32_t copies = 0;  ///< 0: not known; pieces of each object where it is erasure coded
+        bool is_erasure_coded = false;
+    };
+    [[nodiscard]] Redundancy redundancy() const;
 
     /// The head and, `with_lock`, its lock, read in one operation; the lock takes the right to call classes (x).
     /// Errors: pool_version, pool_corrupt, pool_read_only, io.
@@ -75,6 +78,7 @@ public:
 
 private:
     Cluster() = default;
+    [[nodiscard]] std::string property_of_pool(std::string_view variable) const;
     ClusterPlace place_;
     rados_t cluster_ = nullptr;
     rados_ioctx_t io_ = nullptr;

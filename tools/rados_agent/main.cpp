@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sysexits.h>
 #include <thread>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "os/clock.hpp"
 #include "ownership.hpp"
 #include "service.hpp"
+#include "standby.hpp"
 
 namespace stillpoint::rados {
 
@@ -137,10 +139,27 @@ Message next_message(std::uint32_t& slot)
     return Message::slot;
 }
 
-/// Until the program closes the pool, ends, or says what makes no sense.
-void serve(Service& service)
+/// After a standby: the program's process is the one that took the link, which need not be the one that waited.
+void watch_adopter(const SharedState& shared, std::uint32_t& known)
 {
+    const std::uint32_t adopter = shared.adopter.load(std::memory_order_acquire);
+    if (adopter == known) {
+        return;
+    }
+    known = adopter;
+    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(adopter), 0));
+    if (descriptor >= 0) {
+        dup2(descriptor, program_descriptor);
+        close(descriptor);
+    }
+}
+
+/// Until the program closes the pool, ends, or says what makes no sense.
+void serve(Service& service, const SharedState& shared)
+{
+    std::uint32_t adopter = 0;
     while (!service.is_closing()) {
+        watch_adopter(shared, adopter);
         pollfd watched[] = {{socket_descriptor, POLLIN, 0}, {program_descriptor, POLLIN, 0}};
         const std::uint64_t wait_ns = service.renew_in_ns();
         poll(watched, 2, static_cast<int>(std::min<std::uint64_t>(wait_ns / ns_per_ms + 1, 60'000)));
@@ -158,6 +177,68 @@ void serve(Service& service)
     }
 }
 
+void put_redundancy(OpenReply& reply, const Cluster& cluster)
+{
+    const Cluster::Redundancy redundancy = cluster.redundancy();
+    reply.replicas = redundancy.copies;
+    reply.is_erasure_coded = redundancy.is_erasure_coded ? 1 : 0;
+}
+
+/// Answers twice: when the pool is followed, and when it is this process's.
+std::unique_ptr<WarmCache> stand_by(const Cluster& cluster, Ownership& ownership, SharedState& shared, const OpenRequest& request)
+{
+    auto cache = WarmCache::make(cluster, shared, request.size_bytes);
+    if (!cache) {
+        _exit(refuse(cache.error()));
+    }
+    OpenReply reply = new_reply();
+    put_redundancy(reply, cluster);
+    send_reply(reply);
+    if (auto owned = await_ownership(ownership, **cache); !owned) {
+        _exit(refuse(owned.error()));
+    }
+    (*cache)->verify();
+    reply.size_bytes = ownership.head().size_bytes;
+    send_reply(reply);
+    return std::move(*cache);
+}
+
+/// Becomes what the request says and answers, but for a standby, whose pool is only looked at.
+void open_pool(const OpenRequest& request, std::unique_ptr<Cluster>& cluster, std::unique_ptr<Ownership>& ownership)
+{
+    const std::uint64_t patience_ms = request.timeout_ms + std::uint64_t{request.mode == Mode::owner ? 0 : request.lease_ms};
+    Watchdog watchdog(patience_ms * ns_per_ms, &tell_of_timeout);
+    auto connected = Cluster::connect({std::string(text_in(request.ceph_pool)), std::string(text_in(request.name)),
+                                       std::string(text_in(request.user)), std::string(text_in(request.configuration)),
+                                       request.timeout_ms});
+    if (!connected) {
+        _exit(refuse(connected.error()));
+    }
+    cluster = std::move(*connected);
+    ownership = std::make_unique<Ownership>(*cluster, request);
+    const auto note_step = [&](const char* step) { watchdog.set_step(step); };
+    if (request.mode == Mode::standby) {
+        note_step("reading the pool's first object");
+        if (auto there = ownership->look(); !there) {
+            _exit(refuse(there.error()));
+        }
+        return;
+    }
+    if (auto taken = ownership->take(note_step); !taken) {
+        _exit(refuse(taken.error()));  // Taking leave of a cluster that is gone would wait without an end.
+    }
+    OpenReply reply = new_reply();
+    reply.size_bytes = ownership->head().size_bytes;
+    watchdog.set_step("asking for the number of replicas");
+    if (request.mode != Mode::owner) {
+        put_redundancy(reply, *cluster);
+    }
+    const Identity& owner = ownership->head().owner;
+    const bool is_here = life_of_program(owner, own_identity(static_cast<std::uint64_t>(request.process))) == Life::alive;
+    reply.owner_process = is_here ? static_cast<std::int32_t>(owner.process) : 0;
+    send_reply(reply);
+}
+
 int run()
 {
     OpenRequest request{};
@@ -172,34 +253,14 @@ int run()
     }
     std::unique_ptr<Cluster> cluster;
     std::unique_ptr<Ownership> ownership;
-    {
-        const std::uint64_t patience_ms = request.timeout_ms + std::uint64_t{request.mode == Mode::owner ? 0 : request.lease_ms};
-        Watchdog watchdog(patience_ms * ns_per_ms, &tell_of_timeout);
-        auto connected = Cluster::connect({std::string(text_in(request.ceph_pool)), std::string(text_in(request.name)),
-                                           std::string(text_in(request.user)), std::string(text_in(request.configuration)),
-                                           request.timeout_ms});
-        if (!connected) {
-            return refuse(connected.error());
-        }
-        cluster = std::move(*connected);
-        ownership = std::make_unique<Ownership>(*cluster, request);
-        if (auto taken = ownership->take([&](const char* step) { watchdog.set_step(step); }); !taken) {
-            _exit(refuse(taken.error()));  // Taking leave of a cluster that is gone would wait without an end.
-        }
-        OpenReply reply = new_reply();
-        reply.size_bytes = ownership->head().size_bytes;
-        watchdog.set_step("asking for the number of replicas");
-        reply.replicas = request.mode == Mode::owner ? 0 : cluster->replicas();
-        const Identity& owner = ownership->head().owner;
-        const bool is_here = life_of_program(owner, own_identity(static_cast<std::uint64_t>(request.process))) == Life::alive;
-        reply.owner_process = is_here ? static_cast<std::int32_t>(owner.process) : 0;
-        send_reply(reply);
-    }
+    open_pool(request, cluster, ownership);
     if (request.mode == Mode::owner) {
         _exit(EX_OK);
     }
-    Service service(*cluster, *ownership, *shared, request.lease_ms);
-    serve(service);
+    const std::unique_ptr<WarmCache> cache = request.mode == Mode::standby ? stand_by(*cluster, *ownership, *shared, request)
+                                                                           : std::unique_ptr<WarmCache>{};
+    Service service(*cluster, *ownership, *shared, request.lease_ms, cache.get());
+    serve(service, *shared);
     Watchdog watchdog(request.lease_ms * ns_per_ms + end_patience_ns);
     service.drain();
     ownership->release();

@@ -36,13 +36,61 @@ std::string Ownership::lock_call() const
                          .lease_ms = owns ? request_.lease_ms : reader_lease_ms});
 }
 
-Result<void> Ownership::take(const std::function<void(const char*)>& step)
+Result<void> Ownership::note_address()
 {
     auto address = cluster_.address();
     if (!address) {
         return pass_on(address.error());
     }
     address_ = *address;
+    return {};
+}
+
+Result<void> Ownership::look()
+{
+    if (auto noted = note_address(); !noted) {
+        return noted;
+    }
+    const auto state = cluster_.read_head(true);
+    if (!state) {
+        return pass_on(state.error());
+    }
+    return is_missing(*state) ? Result<void>{missing()} : Result<void>{};
+}
+
+Result<bool> Ownership::try_take_free(const std::function<void(const char*)>& step)
+{
+    const auto state = cluster_.read_head(true);
+    if (!state) {
+        return pass_on(state.error());
+    }
+    if (is_missing(*state)) {
+        return missing();
+    }
+    if (!state->lock.lockers.empty() && !owner_is_dead(*state)) {
+        head_ = *state->head;
+        return false;
+    }
+    return take_existing(*state, step);
+}
+
+/// There is none, or only what a creation left that ended before its end: the next one begins again.
+bool Ownership::is_missing(const HeadState& state) const
+{
+    return !state.head || (!state.head->is_published && (state.lock.lockers.empty() || owner_is_dead(state) || request_.take_over != 0));
+}
+
+tl::unexpected<Failure> Ownership::missing() const
+{
+    return fail(SP_E_POOL_MISSING, 0, "{}: there is no such pool; check the name, `rados --pool {} ls` shows the objects", cluster_.title(),
+                cluster_.place().ceph_pool);
+}
+
+Result<void> Ownership::take(const std::function<void(const char*)>& step)
+{
+    if (auto noted = note_address(); !noted) {
+        return noted;
+    }
     for (;;) {
         step("reading the pool's first object");
         const auto done = try_once(step);
@@ -73,13 +121,8 @@ Result<bool> Ownership::try_once(const std::function<void(const char*)>& step)
         }
         return take_existing(*state, step);
     }
-    // A creation that ended before its end: the next one begins again.
-    const bool is_left_over = state->head && !state->head->is_published &&
-                              (state->lock.lockers.empty() || owner_is_dead(*state) || request_.take_over != 0);
-    const bool is_missing = !state->head || is_left_over;
-    if (is_missing) {
-        return fail(SP_E_POOL_MISSING, 0, "{}: there is no such pool; check the name, `rados --pool {} ls` shows the objects",
-                    cluster_.title(), cluster_.place().ceph_pool);
+    if (is_missing(*state)) {
+        return missing();
     }
     if (only_reads) {
         head_ = *state->head;

@@ -25,6 +25,10 @@ public:
     /// Does what the request says. `step` is told what is being done, for the message of a time-out. Errors: pool_missing, pool_exists,
     /// pool_locked, those of Cluster.
     [[nodiscard]] Result<void> take(const std::function<void(const char*)>& step);
+    /// Whether there is such a pool, whichever process has it. Errors: as take().
+    [[nodiscard]] Result<void> look();
+    /// One attempt of a standby, after look(): false while another process has the pool; head() is then that one's. Errors: as take().
+    [[nodiscard]] Result<bool> try_take_free(const std::function<void(const char*)>& step);
     /// The head as it will be once every operation handed over so far has happened.
     [[nodiscard]] const Head& head() const noexcept { return head_; }
     [[nodiscard]] bool has_lock() const noexcept { return lock_type_ != LockType::none; }
@@ -40,6 +44,9 @@ public:
     void release();
 
 private:
+    [[nodiscard]] Result<void> note_address();
+    [[nodiscard]] bool is_missing(const HeadState& state) const;
+    [[nodiscard]] tl::unexpected<Failure> missing() const;
     [[nodiscard]] Result<bool> try_once(const std::function<void(const char*)>& step);
     /// This machine knows that program and agent of the owner have ended.
     [[nodiscard]] bool owner_is_dead(const HeadState& state) const;

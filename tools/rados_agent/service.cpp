@@ -26,8 +26,9 @@ bool means_loss(int error, bool is_guarded)
 
 }  // namespace
 
-Service::Service(const Cluster& cluster, Ownership& ownership, SharedState& shared, std::uint32_t lease_ms)
-    : cluster_(cluster), ownership_(ownership), shared_(shared), lease_ns_(lease_ms * ns_per_ms), renewed_ns_(ownership.taken_ns())
+Service::Service(const Cluster& cluster, Ownership& ownership, SharedState& shared, std::uint32_t lease_ms, WarmCache* cache)
+    : cluster_(cluster), ownership_(ownership), shared_(shared), cache_(cache), lease_ns_(lease_ms * ns_per_ms),
+      renewed_ns_(ownership.taken_ns())
 {
     shared_.lease_until_ns.store(ownership.is_owner() ? renewed_ns_ + lease_ns_ : 0, std::memory_order_release);
 }
@@ -63,6 +64,10 @@ bool Service::begin(std::uint32_t slot)
 void Service::begin_read(std::uint32_t slot, const SlotRequest& request)
 {
     const Extent extent = request.extents[0];
+    if (cache_ != nullptr && cache_->read(request.object, extent, data_of(shared_, slot))) {
+        finish_slot(slot, nullptr);
+        return;
+    }
     auto* const call = new Call{this, slot, request.operation, os::monotonic_ns(), extent.size, false};
     {
         const std::lock_guard guard(mutex_);
@@ -89,6 +94,9 @@ void Service::begin_write(std::uint32_t slot, const SlotRequest& request)
     }
     const char* data = reinterpret_cast<const char*>(data_of(shared_, slot));
     for (std::uint32_t i = 0; i < request.extent_count; ++i) {
+        if (cache_ != nullptr) {
+            cache_->put(request.object, request.extents[i], reinterpret_cast<const std::byte*>(data));
+        }
         rados_write_op_write(op.get(), data, request.extents[i].size, request.extents[i].offset);
         data += request.extents[i].size;
     }
@@ -201,6 +209,9 @@ std::uint64_t Service::renew_in_ns()
 {
     if (!ownership_.has_lock()) {
         return for_ever_ns;
+    }
+    if (cache_ != nullptr) {
+        cache_->drop_if_idle();
     }
     const std::uint64_t every_ns = lease_ns_ / 3;
     const std::uint64_t now_ns = os::monotonic_ns();

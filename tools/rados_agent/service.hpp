@@ -9,13 +9,14 @@
 #include "cluster.hpp"
 #include "media/rados/agent_protocol.hpp"
 #include "ownership.hpp"
+#include "warm_cache.hpp"
 
 namespace stillpoint::rados {
 
 /// Threads: one calls everything; completions come in a thread of librados.
 class Service {
 public:
-    Service(const Cluster& cluster, Ownership& ownership, SharedState& shared, std::uint32_t lease_ms);
+    Service(const Cluster& cluster, Ownership& ownership, SharedState& shared, std::uint32_t lease_ms, WarmCache* cache = nullptr);
 
     /// Begins the request in a slot. False: it was malformed, and the agent ends.
     [[nodiscard]] bool begin(std::uint32_t slot);
@@ -51,6 +52,7 @@ private:
     const Cluster& cluster_;
     Ownership& ownership_;
     SharedState& shared_;
+    WarmCache* cache_;  ///< of what was a standby; nullptr: none
     std::uint64_t lease_ns_;
     std::uint64_t renewed_ns_;  ///< when the last renewal was sent
     bool is_closing_ = false;

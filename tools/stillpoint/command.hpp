@@ -71,6 +71,7 @@ private:
 
 // One per subcommand, each in the file of its name. `invocation` outlives the parsing.
 void add_run(CLI::App& app, Invocation& invocation);
+void add_standby(CLI::App& app, Invocation& invocation);
 void add_info(CLI::App& app, Invocation& invocation);
 void add_check(CLI::App& app, Invocation& invocation);
 void add_dump(CLI::App& app, Invocation& invocation);

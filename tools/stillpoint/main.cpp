@@ -193,7 +193,7 @@ int split_command(int argc, char** argv, Invocation& invocation)
             invocation.command.assign(argv + index + 1, argv + argc);
             return index;
         }
-        takes_a_command = takes_a_command || word == "run" || word == "crashtest" || word == "lint" || word == "debug";
+        takes_a_command = takes_a_command || word == "run" || word == "standby" || word == "crashtest" || word == "lint" || word == "debug";
         if (!takes_a_command && !word.starts_with("-")) {
             break;  // another subcommand
         }
@@ -260,6 +260,7 @@ int use(int argc, char** argv)
     app.require_subcommand(1);
     app.footer(help_footer(examples, exit_code_lines));
     add_run(app, invocation);
+    add_standby(app, invocation);
     add_info(app, invocation);
     add_check(app, invocation);
     add_dump(app, invocation);

@@ -101,7 +101,7 @@ Result<std::string> find_agent()
 Result<std::unique_ptr<AgentLink>> AgentLink::open(const std::string& agent, const OpenRequest& request, OpenReply& reply)
 {
     std::unique_ptr<AgentLink> link(new AgentLink);
-    if (auto started = link->start(agent); !started) {
+    if (auto started = link->start(agent, request.mode == Mode::standby); !started) {
         return pass_on(started.error());
     }
     const auto answer = link->converse(request);
@@ -115,7 +115,7 @@ Result<std::unique_ptr<AgentLink>> AgentLink::open(const std::string& agent, con
     return link;
 }
 
-Result<void> AgentLink::start(const std::string& agent)
+Result<void> AgentLink::start(const std::string& agent, bool keep_memory)
 {
     int ends[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -123,7 +123,7 @@ Result<void> AgentLink::start(const std::string& agent)
     }
     socket_ = os::Descriptor{ends[0]};
     const os::Descriptor far_end{ends[1]};
-    const os::Descriptor memory{memfd_create("stillpoint-rados", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+    os::Descriptor memory{memfd_create("stillpoint-rados", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
     const os::Descriptor program{static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0))};
     if (!memory.valid() || !program.valid() || ftruncate(memory.get(), memory_bytes) != 0 ||
         fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
@@ -145,6 +145,9 @@ Result<void> AgentLink::start(const std::string& agent)
         return fail(SP_E_UNSUPPORTED, error, "{} cannot be started: {}", agent, describe_errno(error));
     }
     socket_.claim();
+    if (keep_memory) {
+        memory_ = std::move(memory);
+    }
     return {};
 }
 
@@ -154,11 +157,18 @@ Result<OpenReply> AgentLink::converse(const OpenRequest& request)
         return pass_on(end_of_agent());
     }
     const std::uint64_t deadline_ns = os::monotonic_ns() + (std::uint64_t{request.timeout_ms} + request.lease_ms) * 1'000'000 + grace_ns;
-    while ((poll_one(socket_.get(), POLLIN, look_again_ns) & (POLLIN | POLLHUP)) == 0) {
+    while (!can_receive(look_again_ns)) {
         if (os::monotonic_ns() > deadline_ns) {
             return fail(SP_E_TIMED_OUT, 0, "{} does not answer; see `ceph status`", agent_name);
         }
     }
+    return receive_reply();
+}
+
+bool AgentLink::can_receive(std::uint64_t ns) noexcept { return (poll_one(socket_.get(), POLLIN, ns) & (POLLIN | POLLHUP)) != 0; }
+
+Result<OpenReply> AgentLink::receive_reply()
+{
     OpenReply reply{};
     const long got = os::direct_call(SYS_recvfrom, socket_.get(), &reply, sizeof reply, MSG_DONTWAIT | MSG_TRUNC, nullptr, nullptr);
     if (got <= 0) {

@@ -56,7 +56,7 @@ const char* fault_in(const OpenRequest& request) noexcept
     if (request.magic != protocol_magic || request.version != protocol_version) {
         return "it comes from another version of Stillpoint";
     }
-    if (request.mode < Mode::create || request.mode > Mode::owner || request.take_over > 1 || request.zero != 0) {
+    if (request.mode < Mode::create || request.mode > Mode::standby || request.take_over > 1 || request.zero != 0) {
         return "its mode is unknown";
     }
     if (request.lease_ms < lease_ms_min || request.lease_ms > lease_ms_max || request.timeout_ms == 0 || request.process <= 0) {
@@ -64,6 +64,9 @@ const char* fault_in(const OpenRequest& request) noexcept
     }
     if (request.mode == Mode::create && !is_size_of_pool(request.size_bytes)) {
         return "the size of the new pool is out of bounds";
+    }
+    if (request.mode == Mode::standby && (request.size_bytes < object_bytes || request.take_over != 0)) {
+        return "a standby has no memory, or takes over from an owner whose lease runs";
     }
     const bool ends = is_terminated(request.ceph_pool) && is_terminated(request.name) && is_terminated(request.user) &&
                       is_terminated(request.configuration);
@@ -75,7 +78,7 @@ const char* fault_in(const OpenReply& reply) noexcept
     if (reply.magic != protocol_magic || reply.version != protocol_version) {
         return "it is of another version";
     }
-    if (!is_terminated(reply.outcome.message) || reply.owner_process < 0) {
+    if (!is_terminated(reply.outcome.message) || reply.owner_process < 0 || reply.is_erasure_coded > 1 || reply.zero != 0) {
         return "its reply is malformed";
     }
     return reply.outcome.code != 0 || reply.size_bytes == 0 || is_size_of_pool(reply.size_bytes) ? nullptr

@@ -17,7 +17,7 @@
 
 namespace stillpoint::rados {
 
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 inline constexpr std::uint32_t protocol_magic = 0x41'52'50'53;  // "SPRA"
 
 /// Bytes [n * object_bytes, (n + 1) * object_bytes) of the file are object n. A pool records the size that it was made with.
@@ -42,6 +42,7 @@ enum class Mode : std::uint32_t {
     read_locked = 3,  ///< no owner meanwhile
     read = 4,
     owner = 5,      ///< says which process owns the pool, and nothing else
+    standby = 6,    ///< follows a pool that another process owns; a second reply says that it is this one's: then as `write`
 };
 
 template <std::size_t size>
@@ -56,7 +57,7 @@ struct OpenRequest {
     std::uint32_t timeout_ms;  ///< after which opening has failed
     std::int32_t process;      ///< the program's
     std::uint32_t zero;
-    std::uint64_t size_bytes;  ///< of a new pool
+    std::uint64_t size_bytes;  ///< of a new pool; of the memory that a standby takes
     Text<128> ceph_pool;
     Text<128> name;
     Text<128> user;
@@ -75,8 +76,10 @@ struct OpenReply {
     std::uint32_t version;
     Outcome outcome;
     std::uint64_t size_bytes;
-    std::uint32_t replicas;       ///< 0: not known
+    std::uint32_t replicas;       ///< 0: not known; pieces of an object where `is_erasure_coded`
     std::int32_t owner_process;   ///< Mode::owner: of this machine; 0: none, or it cannot be seen from here
+    std::uint32_t is_erasure_coded;
+    std::uint32_t zero;
 };
 
 /// Says that this slot has a request.
@@ -113,11 +116,15 @@ struct SharedState {
     std::atomic<std::uint32_t> is_lost;  ///< 1: another process owns the pool, or may; `loss` says why
     std::uint32_t zero;
     Outcome loss;
+    std::atomic<std::uint64_t> warm_bytes;    ///< standby: in memory
+    std::atomic<std::uint64_t> wanted_bytes;  ///< standby: of the pool, as far as it fits into the memory
+    std::atomic<std::uint32_t> adopter;       ///< standby: the process that has taken the link from the one that waited; 0: none yet
+    std::uint32_t zero_too;
     std::array<Slot, slot_count> slots;
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
-static_assert(sizeof(OpenRequest) == 1448 && sizeof(OpenReply) == 544 && sizeof(SlotMessage) == 8 && sizeof(Extent) == 8);
+static_assert(sizeof(OpenRequest) == 1448 && sizeof(OpenReply) == 552 && sizeof(SlotMessage) == 8 && sizeof(Extent) == 8);
 
 inline constexpr std::size_t state_bytes = (sizeof(SharedState) + page_bytes - 1) / page_bytes * page_bytes;
 inline constexpr std::size_t memory_bytes = state_bytes + (slot_count - 1) * slot_bytes;

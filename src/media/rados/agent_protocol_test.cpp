@@ -37,7 +37,9 @@ TEST(AgentProtocol, EveryFieldOfARequestToOpenIsChecked)
         [](OpenRequest& r) { r.magic ^= 1; },
         [](OpenRequest& r) { ++r.version; },
         [](OpenRequest& r) { r.mode = static_cast<Mode>(0); },
-        [](OpenRequest& r) { r.mode = static_cast<Mode>(6); },
+        [](OpenRequest& r) { r.mode = static_cast<Mode>(7); },
+        [](OpenRequest& r) { r.mode = Mode::standby, r.size_bytes = object_bytes - 1; },
+        [](OpenRequest& r) { r.mode = Mode::standby, r.take_over = 1; },
         [](OpenRequest& r) { r.take_over = 2; },
         [](OpenRequest& r) { r.zero = 1; },
         [](OpenRequest& r) { r.lease_ms = 999; },
@@ -76,6 +78,12 @@ TEST(AgentProtocol, EveryFieldOfAReplyIsChecked)
     EXPECT_NE(fault_in(reply), nullptr);
     reply = sound;
     reply.outcome.message.fill('x');
+    EXPECT_NE(fault_in(reply), nullptr);
+    reply = sound;
+    reply.is_erasure_coded = 2;
+    EXPECT_NE(fault_in(reply), nullptr);
+    reply = sound;
+    reply.zero = 1;
     EXPECT_NE(fault_in(reply), nullptr);
     reply = sound;
     reply.owner_process = -1;

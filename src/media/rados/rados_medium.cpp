@@ -4,10 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <unistd.h>
 
 #include "media/errno_text.hpp"
-#include "media/rados/rados_name.hpp"
+#include "media/rados/open_request.hpp"
 #include "os/log.hpp"
 
 namespace stillpoint {
@@ -20,33 +19,10 @@ using rados::object_bytes;
 using rados::Operation;
 using rados::write_slots;
 
-constexpr std::uint32_t timeout_ms = 20'000;
-
 [[noreturn]] void refuse_bytes() noexcept
 {
     os::log(os::Severity::error, "internal error: a pool in Ceph was used as byte-addressable memory");
     std::abort();
-}
-
-Result<rados::OpenRequest> request_for(const MediumOptions& options, Mode mode, std::uint64_t size_bytes)
-{
-    const auto name = parse_rados_name(options.path);
-    if (!name) {
-        return pass_on(name.error());
-    }
-    rados::OpenRequest request{};
-    request.magic = rados::protocol_magic;
-    request.version = rados::protocol_version;
-    request.mode = mode;
-    request.take_over = options.take_over ? 1 : 0;
-    request.lease_ms = options.lease_ms;
-    request.timeout_ms = timeout_ms;
-    request.process = getpid();
-    request.size_bytes = size_bytes;
-    const bool fits = rados::put_text(request.ceph_pool, name->ceph_pool) && rados::put_text(request.name, name->name) &&
-                      rados::put_text(request.user, name->user) && rados::put_text(request.configuration, name->configuration);
-    return fits ? Result<rados::OpenRequest>{request}
-                : Result<rados::OpenRequest>{fail(SP_E_INVALID_ARGUMENT, 0, "{} is too long", options.path)};
 }
 
 }  // namespace
@@ -56,7 +32,7 @@ Result<std::unique_ptr<Medium>> RadosMedium::open(const MediumOptions& options, 
     if (options.kind.has_value() && *options.kind != MediumKind::file) {
         return fail(SP_E_UNSUPPORTED, 0, "{}: a pool in Ceph is written by blocks; leave the option medium out", options.path);
     }
-    const auto request = request_for(options, mode, size_bytes);
+    const auto request = rados::request_for(options, mode, size_bytes);
     if (!request) {
         return pass_on(request.error());
     }
@@ -64,16 +40,23 @@ Result<std::unique_ptr<Medium>> RadosMedium::open(const MediumOptions& options, 
     if (!faults) {
         return pass_on(faults.error());
     }
-    const auto agent = rados::find_agent();
-    if (!agent) {
-        return pass_on(agent.error());
-    }
     rados::OpenReply reply{};
-    auto link = rados::AgentLink::open(*agent, *request, reply);
-    if (!link) {
-        return pass_on(link.error());
+    std::unique_ptr<rados::AgentLink> link;
+    if (mode == Mode::write || mode == Mode::read) {
+        link = rados::AgentLink::inherited(options.path, mode == Mode::write, reply);
     }
-    std::unique_ptr<RadosMedium> medium(new RadosMedium(options, mode, std::move(*link), reply));
+    if (link == nullptr) {
+        const auto agent = rados::find_agent();
+        if (!agent) {
+            return pass_on(agent.error());
+        }
+        auto opened = rados::AgentLink::open(*agent, *request, reply);
+        if (!opened) {
+            return pass_on(opened.error());
+        }
+        link = std::move(*opened);
+    }
+    std::unique_ptr<RadosMedium> medium(new RadosMedium(options, mode, std::move(link), reply));
     medium->faults_ = *faults;
     return medium;
 }
@@ -82,7 +65,7 @@ int RadosMedium::owner_process(const std::string& path)
 {
     MediumOptions options;
     options.path = path;
-    const auto request = request_for(options, Mode::owner, 0);
+    const auto request = rados::request_for(options, Mode::owner, 0);
     const auto agent = request ? rados::find_agent() : Result<std::string>{pass_on(request.error())};
     rados::OpenReply reply{};
     return agent && rados::AgentLink::open(*agent, *request, reply) ? reply.owner_process : 0;
@@ -92,7 +75,9 @@ RadosMedium::RadosMedium(const MediumOptions& options, Mode mode, std::unique_pt
     : path_(options.path), link_(std::move(link)), size_bytes_(reply.size_bytes), durability_(options.durability),
       is_writable_(mode == Mode::create || mode == Mode::write)
 {
-    if (reply.replicas != 0) {
+    if (reply.is_erasure_coded != 0) {
+        fmt::format_to_n(mechanism_.data(), mechanism_.size() - 1, "rados, erasure coded in {} pieces", reply.replicas);
+    } else if (reply.replicas != 0) {
         fmt::format_to_n(mechanism_.data(), mechanism_.size() - 1, "rados, {} replica{}", reply.replicas, reply.replicas == 1 ? "" : "s");
     } else {
         std::strcpy(mechanism_.data(), "rados");
@@ -101,7 +86,7 @@ RadosMedium::RadosMedium(const MediumOptions& options, Mode mode, std::unique_pt
 
 RadosMedium::~RadosMedium()
 {
-    if (!is_detached_) {
+    if (!is_detached_ && !link_->is_borrowed()) {
         // The lock is free when this returns: the next opening need not wait for a lease.
         static_cast<void>(control(Operation::close, 0));
     }
