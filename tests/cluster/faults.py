@@ -51,9 +51,11 @@ class Rounds:
         """name -> (how often, what it does)."""
         all_of = {"kill the program": (4, self.kill_program), "take over from a live owner": (3, self.take_over),
                   "kill an OSD": (3, self.kill_osd), "kill two OSDs": (2, self.kill_two_osds), "kill the monitor": (2, self.kill_monitor),
-                  "fill the cluster": (1, self.fill)}
+                  "fill the cluster": (1, self.fill),
+                  "standby takes over from a killed program": (2, self.standby_after_kill)}
         if self.network.is_real:
-            all_of |= {"kill the machine": (4, self.kill_machine), "pause, take over, resume": (4, self.zombie),
+            all_of |= {"standby takes over from a lost machine": (4, self.standby_after_loss),
+                       "kill the machine": (4, self.kill_machine), "pause, take over, resume": (4, self.zombie),
                        "kill the agent": (2, self.kill_agent), "pause the agent": (2, self.pause_agent),
                        "cut the network, take over": (3, self.cut_and_take_over), "cut the network for a while": (2, self.cut)}
         return {name: fault for name, fault in all_of.items() if not self.options.only or self.options.only in name}
@@ -137,6 +139,44 @@ class Rounds:
             self.owner.await_acknowledgements(1)
         old.machine.resume()
         old.must_end_shut_out()
+
+    def standby(self):
+        """A process on the other machine that waits, and perhaps has the pool in memory."""
+        standby = Owner(self.history, self.other(), command="standby")
+        standby.stand_by(is_warm=self.random.random() < 0.7)
+        self.owner.await_acknowledgements(self.random.randint(1, 3))
+        if standby.found is not None or standby.told():
+            raise Broken(f"{standby.name()} begins while {self.owner.name()} has the pool")
+        return standby
+
+    def standby_succeeds(self, standby, what, begin):
+        self.owner = standby
+        standby.begin()
+        self.note(what, time.monotonic() - begin)
+        self.history.judge()
+        standby.await_acknowledgements(1)
+
+    def standby_after_kill(self):
+        standby = self.standby()
+        begin = time.monotonic()
+        self.owner.kill_program()
+        self.standby_succeeds(standby, "standby after a kill of the program", begin)
+
+    def standby_after_loss(self):
+        """The machine is dead, stands still or is cut off: each looks alike from the other one, and the lease decides."""
+        old, standby = self.owner, self.standby()
+        way = self.random.choice(["kill", "pause", "cut"])
+        begin = time.monotonic()
+        getattr(old.machine, way)()
+        try:
+            self.standby_succeeds(standby, "standby after the loss of a machine, with its lease", begin)
+        finally:
+            if way != "kill":
+                {"pause": old.machine.resume, "cut": old.machine.join}[way]()
+        if way != "kill":
+            old.must_end_shut_out()
+        else:
+            old.process.wait()
 
     def kill_agent(self):
         """The program lives, and no process writes for it: it is told of nothing more, until it is started again."""

@@ -51,28 +51,43 @@ PROGRAMS = {"bank": Bank, "respct-ledger": RespctLedger}
 class Owner:
     """One start of the program on a machine."""
 
-    def __init__(self, history, machine, take_over=False):
+    def __init__(self, history, machine, take_over=False, command="run"):
         self.history, self.machine, self.program = history, machine, history.program
         number = len(history.owners)
         self.acknowledgements = history.folder / f"{number}.ack"
         self.output_path = history.folder / f"{number}.out"
         self.found = None  # transfers at its start
         self.take_over = take_over
+        self.command = command
         self.process = None
         history.owners.append(self)
 
     def words(self):
         binaries = self.history.binaries
         options = [*OPTIONS, "--lease", LEASE_MS, "--engine", self.program.engine, *(["--take-over"] if self.take_over else [])]
-        return [binaries / "stillpoint", "run", "--quiet", "--pool", self.history.pool, *options, "--", binaries / self.program.name,
+        quiet = ["--quiet"] if self.command == "run" else []
+        return [binaries / "stillpoint", self.command, *quiet, "--pool", self.history.pool, *options, "--", binaries / self.program.name,
                 *self.program.arguments(self.acknowledgements)]
 
+    def start(self):
+        with self.output_path.open("wb") as output:
+            self.process = self.machine.start(self.words(), self.history.environment, output)
+
+    def stand_by(self, is_warm, seconds=WAIT_S):
+        """Starts it as a standby, until it waits, or has the pool in memory."""
+        self.start()
+        end = time.monotonic() + seconds
+        while ("warm, " if is_warm else "stands by") not in self.output():
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise Broken(f"{self.name()} does not stand by, exit code {self.process.poll()}: {self.output()}")
+            time.sleep(0.01)
+
     def begin(self, seconds=WAIT_S):
-        """Starts it again and again while another owner's lease runs, until it is at work: the transfers that it found."""
+        """Starts it again and again while another owner's lease runs, until it is at work: the transfers that it found. A standby runs."""
         end = time.monotonic() + seconds
         while True:
-            with self.output_path.open("wb") as output:
-                self.process = self.machine.start(self.words(), self.history.environment, output)
+            if self.process is None or self.command == "run":
+                self.start()
             while time.monotonic() < end and self.process.poll() is None:
                 if self.program.sound.search(self.output()):
                     self.found = int(self.program.start.search(self.output()).group(1))
@@ -80,7 +95,7 @@ class Owner:
                 self.judge()
                 time.sleep(0.01)
             self.judge()
-            if self.process.poll() != IN_USE or time.monotonic() > end:
+            if self.process.poll() != IN_USE or self.command == "standby" or time.monotonic() > end:
                 raise Broken(f"{self.name()} has not begun after {seconds} s, exit code {self.process.poll()}: {self.output()}")
             time.sleep(0.05)
 
