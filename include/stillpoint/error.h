@@ -20,7 +20,7 @@ typedef enum sp_error {
     SP_E_POOL_ENGINE = 9,        /* the pool belongs to another engine */
     SP_E_POOL_CORRUPT = 10,      /* a checksum or an invariant does not hold */
     SP_E_POOL_LOCKED = 11,       /* another process has the pool open */
-    SP_E_POOL_READ_ONLY = 12,    /* no permission to write, or frozen after an I/O error */
+    SP_E_POOL_READ_ONLY = 12,    /* no permission to write, frozen after an I/O error, or damaged=read-only */
     SP_E_WINDOW_TAKEN = 13,      /* the pool's address range is in use in this process */
     SP_E_NO_SPACE = 14,          /* the disk is full */
     SP_E_IO = 15,                /* the system refused a read, write or sync; see errno */

@@ -252,7 +252,7 @@ uint64_t sp_durable_epoch(void);
 /* Waits until `epoch` is durable. timeout_ms: -1 waits forever. The call does not hurry the
  * checkpoint: use sp_checkpoint for that. To acknowledge a FASE: end it, read sp_epoch(),
  * wait for that epoch, reply. Errors: SP_E_TIMED_OUT, SP_E_INSIDE_FASE, SP_E_NOT_OPEN,
- * SP_E_POOL_READ_ONLY (a write failed: it will never be durable), SP_E_DETACHED. */
+ * SP_E_POOL_READ_ONLY (a write failed, or damaged=read-only: it will never be durable), SP_E_DETACHED. */
 int sp_wait_durable(uint64_t epoch, int64_t timeout_ms);
 
 /* Takes a checkpoint now and waits until it is durable. Errors as sp_wait_durable. */

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/pool_part.hpp"
 #include "logs/grouped_logs.hpp"
 #include "logs/offline_chunks.hpp"
 #include "versions/offline.hpp"
@@ -22,6 +23,7 @@ struct CheckContext {
 Result<void> visit_replayed(void* self, std::byte* base, std::uint64_t image_bytes)
 {
     const CheckContext& here = *static_cast<const CheckContext*>(self);
+    look_at(here.findings, PoolPart::logs);
     OfflineChunks chunks;
     if (auto done = chunks.read(*here.pool); !done) {
         return done;
@@ -54,6 +56,7 @@ Result<RecoveryReport> check_pool(const Pool& pool, ReadLogs read, Findings* fin
                                   Result<void> (*visit_image)(void* context, std::byte* base, std::uint64_t image_bytes), void* context,
                                   void (*progress)(std::uint64_t done, std::uint64_t total))
 {
+    look_at(findings, PoolPart::tables);
     auto report = versions::inspect_pool(pool);
     if (!report) {
         return report;
@@ -69,6 +72,7 @@ Result<void> visit_logs(const Pool& pool, ReadLogs read, Findings& findings, voi
     if (!report) {
         return pass_on(report.error());
     }
+    look_at(&findings, PoolPart::logs);
     OfflineChunks chunks;
     if (auto done = chunks.read(pool); !done) {
         return done;

@@ -7,6 +7,7 @@
 
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
+#include "core/pool_part.hpp"
 
 namespace stillpoint {
 
@@ -252,6 +253,7 @@ Result<std::optional<CommitRecord>> use_witness(const Pool& pool, const CommitRe
 
 Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Findings* findings)
 {
+    look_at(findings, PoolPart::commit_records);
     std::optional<CommitRecord> newest;
     std::array<PairFacts, 2> pairs;
     for (std::uint64_t parity = 0; parity < 2; ++parity) {

@@ -7,6 +7,7 @@
 #include "arch/checksum.hpp"
 #include "core/store_marks.hpp"
 #include "pool/directory_layout.hpp"
+#include "pool/image_header.hpp"
 #include "pool/image_layout.hpp"
 
 namespace stillpoint {
@@ -99,15 +100,14 @@ ImageGeometry ImageGeometry::for_image(std::uint64_t image_bytes_max, TableForma
     return geometry;
 }
 
-void format_image(std::byte* base, std::uint64_t image_bytes_max, TableFormat format) noexcept
+void make_image_header(std::byte* page, std::uintptr_t base_address, std::uint64_t image_bytes_max, TableFormat format) noexcept
 {
     const ImageGeometry geometry = ImageGeometry::for_image(image_bytes_max, format);
-    auto& header = *reinterpret_cast<ImageHeader*>(base);
-    announce_store(&header, sizeof header);
+    auto& header = *reinterpret_cast<ImageHeader*>(page);
     std::memcpy(header.magic, layout::image_magic, sizeof header.magic);
     header.version = layout::image_version;
     header.header_bytes = sizeof header;
-    header.base_address = reinterpret_cast<std::uintptr_t>(base);
+    header.base_address = base_address;
     header.image_bytes_max = image_bytes_max;
     header.directory_offset = geometry.directory_offset;
     header.directory_capacity = geometry.directory_capacity;
@@ -118,7 +118,13 @@ void format_image(std::byte* base, std::uint64_t image_bytes_max, TableFormat fo
     header.sync_object_bytes = sizeof(layout::SyncObjectRecord);
     header.table_format = static_cast<std::uint32_t>(format);
     header.checksum = header_checksum(header);
-    note_store(&header, sizeof header);
+}
+
+void format_image(std::byte* base, std::uint64_t image_bytes_max, TableFormat format) noexcept
+{
+    announce_store(base, sizeof(ImageHeader));
+    make_image_header(base, reinterpret_cast<std::uintptr_t>(base), image_bytes_max, format);
+    note_store(base, sizeof(ImageHeader));
 }
 
 ImageMaximum maximum_of(const std::byte* base) noexcept

@@ -1,5 +1,6 @@
 #include "versions/offline.hpp"
 
+#include "core/pool_part.hpp"
 #include "versions/loader.hpp"
 #include "versions/recovered_state.hpp"
 #include "os/reserved_array.hpp"
@@ -44,6 +45,7 @@ Result<RecoveryReport> check_pool(const Pool& pool, bool has_delta_log, Findings
     if (auto done = loader.prepare({&table, &pool.medium(), state->pages_end, nullptr, &deltas.replay}); !done) {
         return pass_on(done.error());
     }
+    look_at(findings, PoolPart::pages);
     if (auto done = loader.load_all(image.data(), progress, findings); !done) {
         return pass_on(done.error());
     }

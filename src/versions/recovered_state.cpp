@@ -1,6 +1,7 @@
 #include "versions/recovered_state.hpp"
 
 #include "core/canary.hpp"
+#include "core/pool_part.hpp"
 #include "pool/commit_record.hpp"
 #include "versions/room.hpp"
 
@@ -86,6 +87,7 @@ Result<RecoveredState> recover_state(const Pool& pool, VersionTable& table, Loca
     if (auto done = locations.reserve(pages_to_address); !done) {
         return pass_on(done.error());
     }
+    look_at(findings, PoolPart::tables);
     if (auto done = table.load(pool.medium(), pool.segments(), state.report.epoch, findings); !done) {
         return pass_on(done.error());
     }

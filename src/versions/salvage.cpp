@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "pool/commit_record.hpp"
+#include "pool/image_header.hpp"
 #include "versions/recovered_state.hpp"
 
 namespace stillpoint::versions {
@@ -47,6 +48,7 @@ private:
     [[nodiscard]] bool is_data_page(std::uint64_t location) const noexcept;
     [[nodiscard]] Result<void> keep(std::uint64_t image_page, Judgement judgement);
     void note(std::uint64_t image_page, const Judgement& judgement);
+    [[nodiscard]] Result<VersionSlot> remake_header();
     [[nodiscard]] Result<void> write_page(std::uint64_t file_page, const void* bytes);
     [[nodiscard]] Result<void> write_tables();
     [[nodiscard]] Result<void> write_records();
@@ -230,12 +232,37 @@ Result<void> Salvage::keep(std::uint64_t image_page, Judgement judgement)
             return written;
         }
     }
+    note(image_page, judgement);
+    if (image_page == 0 && !judgement.is_sound && judgement.slot.epoch == 0) {
+        const auto made = remake_header();
+        if (!made) {
+            return pass_on(made.error());
+        }
+        judgement.slot = *made;
+    }
     const VersionSlot& before = table_.consistent(image_page);
     if (std::memcmp(&before, &judgement.slot, sizeof before) != 0) {
         table_.switch_copy(image_page, judgement.slot);
     }
-    note(image_page, judgement);
     return {};
+}
+
+/// In the place of the damaged copy, which no other page has where the tables are proved. Epoch 0: it cannot be made.
+Result<VersionSlot> Salvage::remake_header()
+{
+    const PoolFacts& facts = pool_.facts();
+    VersionSlot slot = table_.consistent(0);
+    if (slot.epoch == 0 || !report_.tables_proved || !is_data_page(slot.location) || facts.image_bytes_max != facts.image_bytes_first_max) {
+        return VersionSlot{};
+    }
+    with_lines_.fill(std::byte{0});
+    make_image_header(with_lines_.data(), facts.base_address, facts.image_bytes_max, layout::TableFormat::plain);
+    slot.epoch = record_.epoch;
+    slot.checksum = page_checksum(content_hash(with_lines_.data(), table_.hash_seed()), 0, slot.epoch);
+    if (auto written = write_page(slot.location, with_lines_.data()); !written) {
+        return pass_on(written.error());
+    }
+    return slot;
 }
 
 Result<void> Salvage::judge_segment(const Segment& segment, bool suspects_known)

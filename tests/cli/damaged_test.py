@@ -1,5 +1,6 @@
 """Damaged pools: what a start does of them by option `damaged`, and what becomes of a damaged commit record."""
 
+import json
 import random
 import struct
 import subprocess
@@ -10,6 +11,7 @@ import unittest
 from pathlib import Path
 
 from command_line import BUILD, ROOT, SMALL, TOOL, CommandLineTest
+from support import json_schema
 
 sys.path.insert(0, str(ROOT / "tests/nvhooks"))
 from compiler_case import CLANG, PLUGINS  # noqa: E402  (the path must be set first)
@@ -187,6 +189,67 @@ class Damaged(CommandLineTest):
         self.write(content)
         done = self.assert_untouched_by(self.pool, lambda: self.run_damage(options=("--damaged", "older-epoch")))
         self.assert_refused(done, 65, "does not help")
+
+    def salvaged(self, new, exit_code=1):
+        done = self.assert_untouched_by(self.pool, lambda: self.stillpoint("salvage", "--json", self.pool, new))
+        self.assertEqual(done.returncode, exit_code, done.stderr)
+        found = json.loads(done.stdout)
+        json_schema.validate(found, "salvage")
+        return found
+
+    def run_on(self, pool):
+        self.pool = self.folder / pool
+        done = self.run_damage()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.values(done)
+
+    def test_salvage_keeps_every_page_but_the_damaged_one(self):
+        for number, engine in enumerate(self.programs):
+            with self.subTest(engine):
+                self.pool = self.folder / f"{engine}.pool"
+                self.with_damaged_data(engine, 3)
+                found = self.salvaged(f"new-{number}.pool")
+                self.assertEqual(found["pages_older"] + found["pages_lost"], 1)
+                self.assertEqual([row["handle"] for row in found["handles"]], ["data"])
+                values = self.run_on(f"new-{number}.pool")
+                self.assertEqual(len([value for value in values if value != "3"]), 1, values)
+
+    def test_a_damaged_log_of_nvthreads_is_found_and_its_pages_are_salvaged(self):
+        if "nvthreads" not in self.programs:
+            self.skipTest("no compiler for such programs")
+        content = self.killed_pool_of("nvthreads")
+        last = content.rfind(struct.pack("<q", 4) * 400)  # The record of the last section, which no page copy has yet.
+        self.assertGreater(last, 0)
+        content[last + 1000] ^= 0x10
+        self.write(content)
+        checked = self.stillpoint("check", "--json", self.pool)
+        report = json.loads(checked.stdout)
+        if report["result"] == "sound":  # A replay was quicker: the record is not needed any more.
+            return
+        self.assertIn("logs", [part["part"] for part in report["parts"]])
+        self.assertIn("pages", report["parts_sound"])
+        found = self.salvaged("new.pool")
+        self.assertEqual((found["pages_older"], found["pages_lost"]), (0, 0))
+        self.assertGreater(found["findings_total"], 0)
+
+    def test_salvage_makes_a_lost_image_header_again(self):
+        for number, engine in enumerate(self.programs):
+            with self.subTest(engine):
+                self.pool = self.folder / f"{engine}.pool"
+                content = self.pool_of(engine)
+                magic = b"\x93STIMAGE"
+                at = content.find(magic)
+                self.assertGreaterEqual(at, 0)
+                while at >= 0:
+                    content[at:at + 256] = b"\x5a" * 256
+                    at = content.find(magic)
+                self.write(content)
+                self.assertEqual(self.run_damage().returncode, 65)
+                found = self.salvaged(f"new-{number}.pool")
+                self.assertTrue(found["header_made_again"])
+                self.assertEqual(found["findings_total"], 0)
+                self.assertEqual(self.stillpoint("check", f"new-{number}.pool").returncode, 0)
+                self.assertEqual(set(self.run_on(f"new-{number}.pool")), {"3"})
 
     def test_killed_while_it_goes_back_the_pool_is_at_the_older_epoch_or_as_it_was(self):
         content = self.with_damaged_data("pmthreads", 4)

@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t progress_interval_ns = 200'000'000;
 
 /// Keeps as many as a person reads.
-class KeptFindings final : public Findings {
+class KeptFindings final : public FindingsByPart {
 public:
     explicit KeptFindings(Verification& result) : result_(result) {}
 
@@ -35,7 +35,11 @@ private:
         std::vector<Failure>& kept = is_damage ? result_.damages : result_.remarks;
         if (kept.size() < kept_max) {
             kept.push_back(failure);
+            if (is_damage) {
+                result_.damage_parts.push_back(part());
+            }
         }
+        result_.damages_by_part[static_cast<std::size_t>(part())] += is_damage ? 1 : 0;
     }
     Verification& result_;
 };
@@ -61,6 +65,7 @@ Result<void> check_tables(ImageVisit& visit, std::byte* base, std::uint64_t imag
     const ImageGeometry geometry = ImageGeometry::for_image(visit.facts.image_bytes_first_max, format);
     const Directory directory(base, geometry);
     const Heap::Options heap = heap_options_of(base, visit.facts, image_bytes, format);
+    look_at(&visit.findings, PoolPart::handles);
     if (auto looked = directory.check(image_bytes, &visit.findings); !looked) {
         return looked;
     }
@@ -77,15 +82,19 @@ Result<void> check_tables(ImageVisit& visit, std::byte* base, std::uint64_t imag
         }
         return true;
     });
+    look_at(&visit.findings, PoolPart::heap);
     if (auto sound = Heap::check(heap, &visit.findings); !sound) {
         return sound;
     }
+    look_at(&visit.findings, PoolPart::locks);
     if (auto sound = sync_objects_check(heap, visit.facts.base_address, geometry); !sound) {
         visit.findings.damage(sound.error());
     }
+    look_at(&visit.findings, PoolPart::types);
     if (auto sound = kept_type_text(heap); !sound) {
         visit.findings.damage(sound.error());
     }
+    look_at(&visit.findings, PoolPart::globals);
     if (auto sound = durable_globals::check_blocks(heap, &visit.findings); !sound || visit.opened.driver->facts == nullptr) {
         return sound;
     }
@@ -103,6 +112,7 @@ Result<void> check_layers(void* context, std::byte* base, std::uint64_t image_by
 {
     auto& visit = *static_cast<ImageVisit*>(context);
     const layout::TableFormat format = visit.opened.driver->table_format;
+    look_at(&visit.findings, PoolPart::image_header);
     if (auto header = check_image(base, format, {visit.facts.image_bytes_first_max, visit.facts.image_bytes_max, visit.facts.base_address});
         !header) {
         return found(&visit.findings, pass_on(header.error()));  // Where the tables lie is not known.
@@ -201,7 +211,7 @@ Result<Verification> verify(const OpenedPool& opened, bool progress, const std::
 }
 
 Result<Verification> verify_all(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit,
-                                const ImageVisitor& visit_image)
+                                const ImageVisitor& visit_image, bool failure_is_a_finding)
 {
     const ProgressLine line = progress_line(progress);
     Verification result;
@@ -209,8 +219,16 @@ Result<Verification> verify_all(const OpenedPool& opened, bool progress, const s
     ImageVisit context{opened, opened.pool.facts(), result.facts, findings, visit, visit_image};
     auto report = opened.driver->check(opened.pool, &findings, &check_layers, &context, line);
     erase(line);
-    if (!report) {
+    if (!report && (!failure_is_a_finding || report.error().code != SP_E_POOL_CORRUPT)) {
         return pass_on(report.error());
+    }
+    for (std::size_t part = 0; part < pool_parts; ++part) {
+        result.examined[part] = findings.has_looked_at(static_cast<PoolPart>(part));
+    }
+    if (!report) {
+        findings.damage(report.error());
+        result.ended_early = true;
+        report = RecoveryReport{};
     }
     result.recovery = *report;
     result.handles = context.handles;

@@ -1,10 +1,12 @@
 #pragma once
 // How `info` and `check` come to a pool: opened for reading only, by whichever engine it names.
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "core/pool_part.hpp"
 #include "core/result.hpp"
 #include "pool/pool.hpp"
 #include "runtime/engine.hpp"
@@ -45,6 +47,10 @@ struct Verification {
     std::vector<FactRow> facts;  ///< the rows of the driver's `facts`
     std::vector<Failure> damages;  ///< the first of them; `damage_count` is how many there are
     std::uint64_t damage_count = 0;
+    std::vector<PoolPart> damage_parts;  ///< of each of `damages`
+    std::array<std::uint64_t, pool_parts> damages_by_part{};
+    std::array<bool, pool_parts> examined{};
+    bool ended_early = false;  ///< nothing could be examined after the last of `damages`
     std::vector<Failure> remarks;  ///< what is damaged and has a second copy that serves
 };
 
@@ -69,9 +75,9 @@ struct RecoveredImage {
 using ImageVisitor = std::function<void(const RecoveredImage&)>;
 
 /// Verifies as above, but continues after damage, which is a result. Errors: io; pool_corrupt where nothing can be read.
-/// `visit_image` (may be empty) sees the image if its header is sound.
+/// `visit_image` (may be empty) sees the image if its header is sound. `failure_is_a_finding`: pool_corrupt is the last finding instead.
 [[nodiscard]] Result<Verification> verify_all(const OpenedPool& opened, bool progress, const std::function<void(const HandleFacts&)>& visit,
-                                              const ImageVisitor& visit_image = {});
+                                              const ImageVisitor& visit_image = {}, bool failure_is_a_finding = false);
 
 /// Prints a line of progress, a few times a second; nullptr unless standard error is a terminal and `wanted`.
 using ProgressLine = void (*)(std::uint64_t done, std::uint64_t total);

@@ -49,6 +49,7 @@ struct Salvaged {
     Verification verified;
     std::vector<std::string> parts;  ///< of the image, one for each run of unsound pages
     std::vector<UnsoundHandle> handles;
+    bool header_made_again = false;
 
     [[nodiscard]] bool is_whole() const noexcept { return report.unsound.empty() && verified.damage_count == 0; }
 };
@@ -143,15 +144,20 @@ Result<void> look_at(const std::string& made, const std::string& path, bool prog
         const std::string last = part_of(pages.first_page + pages.pages - 1, facts, opened->driver->table_format);
         salvaged.parts.push_back(first == last ? first : text_of("{} to {}", first, last));
     }
-    if (!salvaged.report.unsound.empty() && salvaged.report.unsound.front().first_page == 0 && salvaged.report.unsound.front().epoch == 0) {
-        return fail(SP_E_POOL_CORRUPT, 0,
-                    "{}: the page that says where the parts of the image lie is lost; restore a copy (stillpoint restore)", path);
-    }
+    const auto& unsound = salvaged.report.unsound;
+    const bool header_is_lost = !unsound.empty() && unsound.front().first_page == 0 && unsound.front().epoch == 0;
     auto verified = verify_all(*opened, progress, [&](const HandleFacts& handle) { note_handle(handle, facts.base_address, salvaged); });
     if (!verified) {
         return pass_on(verified.error());
     }
     salvaged.verified = std::move(*verified);
+    if (header_is_lost && salvaged.verified.damages_by_part[static_cast<std::size_t>(PoolPart::image_header)] != 0) {
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "{}: the page that says where the parts of the image lie is lost, and cannot be made again; restore a copy (stillpoint "
+                    "restore)",
+                    path);
+    }
+    salvaged.header_made_again = header_is_lost;
     return {};
 }
 
@@ -163,6 +169,7 @@ void print_json(const SalvageArguments& arguments, const Salvaged& salvaged)
     json.boolean("whole", salvaged.is_whole()).number("epoch", report.epoch);
     json.number("pages_sound", report.pages_sound).number("pages_older", report.pages_older).number("pages_lost", report.pages_lost);
     json.boolean("tables_proved", report.tables_proved).boolean("lines_whole", report.lines_whole);
+    json.boolean("header_made_again", salvaged.header_made_again);
     json.begin_array("pages");
     for (std::size_t i = 0; i < report.unsound.size(); ++i) {
         const UnsoundPages& pages = report.unsound[i];
@@ -195,6 +202,9 @@ void print_text(const SalvageArguments& arguments, const Salvaged& salvaged)
           report.pages_sound, report.pages_older, report.pages_lost);
     if (!report.tables_proved) {
         print("a table that says which copies are the newest is lost: its pages are listed as older, though some may be the newest\n");
+    }
+    if (salvaged.header_made_again) {
+        print("the image header was lost, and is made again: without the layout of the data, and without durable globals\n");
     }
     if (!report.lines_whole) {
         print("changed lines are lost: pages that may lack some are listed as older\n");

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/pool_part.hpp"
 #include "engines/breeze/journaled_image.hpp"
 #include "engines/breeze/overlay_medium.hpp"
 
@@ -195,15 +196,18 @@ Result<RecoveryReport> check_pool(const Pool& pool, Findings* findings,
 {
     FirstFinding first;
     Findings& told = findings != nullptr ? *findings : first;
+    look_at(&told, PoolPart::image_header);
     const auto head = read_head(pool);
     if (!head) {
         return pass_on(head.error());
     }
     RecoveryReport report = report_of(**head, pool);
+    look_at(&told, PoolPart::logs);
     check_logs(**head, pool, told);
     if (first.first) {
         return pass_on(*first.first);
     }
+    look_at(&told, PoolPart::objects);
     auto opened = open_copy(pool, told, progress);
     if (!opened) {
         if (auto ended = found(findings, pass_on(opened.error())); !ended) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "core/pool_part.hpp"
 #include "engines/pronto/entry_codec.hpp"
 #include "engines/pronto/log_scan.hpp"
 #include "engines/pronto/record_checks.hpp"
@@ -90,6 +91,7 @@ constexpr FactColumn columns[] = {{"name", "name", FactKind::text, 24},
 Result<void> visit_objects(const Pool& pool, const std::byte* base, std::uint64_t image_bytes, Findings& findings,
                            void (*show)(void* context, std::span<const Fact> row), void* context)
 {
+    look_at(&findings, PoolPart::logs);
     auto chunks = scan_chunks(pool);
     if (!chunks) {
         return pass_on(chunks.error());

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/logged_words.hpp"
+#include "core/pool_part.hpp"
 #include "engines/respct/file_place.hpp"
 #include "heap/layout_table.hpp"
 #include "heap/logged_recovery.hpp"
@@ -236,6 +237,7 @@ Result<Recovered> recover_image(const RecoveryPlan& plan, TableCopies& tables)
     if (!record) {
         return pass_on(record.error());
     }
+    look_at(plan.findings, PoolPart::tables);
     Recovered recovered;
     recovered.runs = facts_of_runs(pool, *record);
     const std::uint64_t durable = recovered.runs.epoch;
