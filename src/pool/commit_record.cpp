@@ -229,24 +229,14 @@ void remark_on_pair(const Pool& pool, std::uint64_t parity, const PairFacts& fac
     }
 }
 
-/// The newest epoch's pair is not whole, and its witness is. It was stored by the last run that opened the pool, so nothing later was
-/// written on the older epoch, and what it counts on is there.
-Result<std::optional<CommitRecord>> use_witness(const Pool& pool, const CommitRecord& witnessed, bool pair_is_damaged, Findings* findings)
+/// The newest epoch's pair is not whole, and its witness is: the pair is damaged, or its commit was interrupted after all that it relies on
+/// was durable. What later runs wrote, before they committed anything, is not what it relies on: they have found the same witness.
+void remark_on_witness(const Pool& pool, const CommitRecord& witnessed, Findings* findings)
 {
-    const std::uint64_t own_generation = pool.read_only() ? 0 : 1;
     const std::uint64_t first = page_of(pool, witnessed.parity, 0);
-    if (witnessed.generation + own_generation < pool.facts().generation) {
-        return fail(SP_E_POOL_CORRUPT, 0,
-                    "{}: both commit records of epoch {} (file pages {} and {}) are damaged: it was durable, and what is left is an older "
-                    "epoch; restore a copy, or go back to the older one (--damaged=older-epoch)",
-                    pool.medium().path(), witnessed.epoch, first, first + 1);
-    }
-    if (pair_is_damaged) {
-        remark(findings, fail(SP_E_POOL_CORRUPT, 0,
-                              "{}: both commit records in file pages {} and {} are damaged; their third copy, in file page {}, is used",
-                              pool.medium().path(), first, first + 1, witness_byte(pool, witnessed.parity) / page_bytes));
-    }
-    return std::optional(witnessed);
+    remark(findings, fail(SP_E_POOL_CORRUPT, 0,
+                          "{}: both commit records in file pages {} and {} are damaged; their third copy, in file page {}, is used",
+                          pool.medium().path(), first, first + 1, witness_byte(pool, witnessed.parity) / page_bytes));
 }
 
 }  // namespace
@@ -271,7 +261,10 @@ Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Finding
     const auto witnessed = newest_witnessed(pool);
     if (witnessed && witnessed->epoch < pool.epochs_end() && (!newest || witnessed->epoch > newest->epoch)) {
         const PairFacts& pair = pairs[witnessed->parity];
-        return use_witness(pool, *witnessed, !pair.newest && (pair.has_bytes || pair.is_unreadable), findings);
+        if (!pair.newest && (pair.has_bytes || pair.is_unreadable)) {
+            remark_on_witness(pool, *witnessed, findings);
+        }
+        return witnessed;
     }
     unsigned damaged_pairs = 0;
     for (const PairFacts& pair : pairs) {
@@ -437,8 +430,7 @@ namespace {
 
 /// Block media: what recovery relied on may be in the page cache alone, since a sync of the run before failed: then its pages are clean,
 /// and no later sync writes them. Written again they are not. One copy of the record stays as it is: the sound one, if the other is not.
-/// Every medium: a record of which the witness alone is left goes into its pair before the opening is recorded, since no later run would
-/// believe the witness.
+/// Every medium: a record of which the witness alone is left goes into its pair.
 Result<void> write_newest_record_again(Pool& pool)
 {
     Medium& medium = pool.medium();

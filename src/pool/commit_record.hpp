@@ -15,8 +15,7 @@ namespace stillpoint {
 [[nodiscard]] Result<void> store_commit_record(Pool& pool, CommitRecord record);
 
 /// The newest valid record before Pool::epochs_end(), of which two of the three copies may be damaged (a remark to `findings`); empty where
-/// no epoch was ever committed. Errors: pool_corrupt (records that are neither valid nor what an interrupted write leaves; a witness of an
-/// earlier run, whose pair is gone), io.
+/// no epoch was ever committed. Errors: pool_corrupt (records that are neither valid nor what an interrupted write leaves), io.
 [[nodiscard]] Result<std::optional<CommitRecord>> load_commit_record(const Pool& pool, Findings* findings = nullptr);
 
 /// The newest epoch of which any valid copy of a record is left, whether or not load_commit_record() would use it; 0: none.
