@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #include "core/formatted.hpp"
 
@@ -36,6 +37,15 @@ Line parts_of(std::string_view line)
 tl::unexpected<Failure> bad_line(std::string_view line)
 {
     return fail(SP_E_POOL_CORRUPT, 0, "the descriptions of types have a line that says nothing: \"{}\"", line.substr(0, 80));
+}
+
+/// Parts have any length: names of templates have hundreds of bytes.
+void add_line(std::string& text, std::initializer_list<std::string_view> parts)
+{
+    for (const std::string_view part : parts) {
+        text.append(part).push_back('\t');
+    }
+    text.back() = '\n';
 }
 
 const Member* find(const std::vector<Member>& members, std::string_view name)
@@ -88,7 +98,7 @@ Result<Types> parse(std::string_view text)
         text.remove_prefix(std::min(end + 1, text.size()));
         const auto [parts, count] = parts_of(line);
         if ((parts[0] == "root" || parts[0] == "global") && count == 3) {
-            found.roots[formatted("{} {}", parts[0], parts[1])] = parts[2];
+            found.roots[std::string(parts[0]).append(" ").append(parts[1])] = parts[2];
         } else if (parts[0] == "type" && count == 3) {
             last = &found.types[std::string(parts[1])];
             last->size = parts[2];
@@ -106,12 +116,12 @@ std::string text_of(const Types& types)
     std::string text;
     for (const auto& [root, type] : types.roots) {
         const std::size_t space = root.find(' ');
-        text += formatted("{}\t{}\t{}\n", std::string_view(root).substr(0, space), std::string_view(root).substr(space + 1), type);
+        add_line(text, {std::string_view(root).substr(0, space), std::string_view(root).substr(space + 1), type});
     }
     for (const auto& [name, type] : types.types) {
-        text += formatted("type\t{}\t{}\n", name, type.size);
+        add_line(text, {"type", name, type.size});
         for (const Member& member : type.members) {
-            text += formatted("member\t{}\t{}\t{}\n", member.name, member.place, member.type);
+            add_line(text, {"member", member.name, member.place, member.type});
         }
     }
     return text;

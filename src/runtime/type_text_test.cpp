@@ -17,6 +17,13 @@ std::string difference_to(std::string_view present) { return first_difference(ty
 
 TEST(TypeText, IsReadAsItIsWritten) { EXPECT_EQ(text_of(types_of(item)), item); }
 
+TEST(TypeText, MayHaveNamesOfAnyLength)
+{
+    const std::string name(2000, 'n');
+    const std::string text = "root\t" + name + "\t" + name + "\ntype\t" + name + "\t16\nmember\t" + name + "\t0\t" + name + "\n";
+    EXPECT_EQ(text_of(types_of(text)), text);
+}
+
 TEST(TypeText, WithAnotherLineIsRefused)
 {
     for (const char* const bad : {"root\tnails\n", "member\ta\t0\ti64\n", "type\titem\t16\textra\n", "x", "\n", "root\ta\tb\tc\td\n"}) {

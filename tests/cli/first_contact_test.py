@@ -12,12 +12,12 @@ class NearlyRight(CommandLineTest):
                             ("help", "--help"), ("version", "--version")):
             with self.subTest(word=word):
                 done = self.stillpoint(word, "a.pool")
-                self.assert_refused(done, 64, f"there is no command '{word}'; did you mean '{meant}'\\? Commands: run, info, ")
+                self.assert_refused(done, 64, f"there is no command '{word}'; did you mean '{meant}'\\? Commands: run, standby, info, ")
                 self.assertNotIn("tables", done.stderr)
 
     def test_a_word_that_is_near_to_none_gets_the_list(self):
         done = self.stillpoint("frobnicate")
-        self.assert_refused(done, 64, "there is no command 'frobnicate'. Commands: run, info, ")
+        self.assert_refused(done, 64, "there is no command 'frobnicate'. Commands: run, standby, info, ")
         self.assert_refused(self.stillpoint(), 64, "stillpoint --help")
 
     def test_an_unknown_option_gets_the_nearest(self):

@@ -58,7 +58,7 @@ private:
         case TypeKind::record: break;
         }
         const std::string name = without_tabs(type.name.empty() ? owner : without_keyword(type.name));
-        if (is_of_the_standard_library(name)) {
+        if (is_of_a_library(name)) {
             for (const TypeId argument : std::vector(type.arguments)) {
                 static_cast<void>(name_of(argument, owner));
             }
@@ -84,8 +84,12 @@ private:
         found_.types.emplace(name, std::move(described));
     }
 
-    /// Their members are the library's business: their names change while their layout does not. What they hold is compared.
-    static bool is_of_the_standard_library(std::string_view name) { return name.starts_with("std::") || name.starts_with("__gnu_cxx::"); }
+    /// Members of the standard library and of Stillpoint's headers are their own business: their names change while their layout does not.
+    /// The types that they are made for are compared.
+    static bool is_of_a_library(std::string_view name)
+    {
+        return name.starts_with("std::") || name.starts_with("__gnu_cxx::") || name.starts_with("stillpoint::");
+    }
 
     /// C says "struct item", C++ "item".
     static std::string without_keyword(std::string_view name)
