@@ -15,19 +15,6 @@ namespace stillpoint {
 
 namespace {
 
-class FirstFinding final : public Findings {
-public:
-    std::optional<Failure> first;
-
-private:
-    void tell(const Failure& failure, bool is_damage) override
-    {
-        if (is_damage && !first) {
-            first = failure;
-        }
-    }
-};
-
 /// A pool as its engine finds it, read to the end.
 struct WholeLook {
     RecoveryReport report;

@@ -2,10 +2,13 @@
 // The findings of a check, which continues after each finding where it can, so that one look shows all damage.
 
 #include <cstdint>
+#include <optional>
 
 #include "core/result.hpp"
 
 namespace stillpoint {
+
+enum class PoolPart : std::uint8_t;  // core/pool_part.hpp
 
 class Findings {
 public:
@@ -19,6 +22,9 @@ public:
     void remark(const Failure& failure) { tell(failure, false); }
     [[nodiscard]] std::uint64_t damages() const noexcept { return damages_; }
 
+    /// From here on the check looks at that part of the pool.
+    virtual void look_at(PoolPart) noexcept {}
+
     virtual ~Findings() = default;
 
 protected:
@@ -26,6 +32,20 @@ protected:
 
 private:
     std::uint64_t damages_ = 0;
+};
+
+/// Keeps the first damage, for a caller that asks for no more.
+class FirstFinding final : public Findings {
+public:
+    std::optional<Failure> first;
+
+private:
+    void tell(const Failure& failure, bool is_damage) override
+    {
+        if (is_damage && !first) {
+            first = failure;
+        }
+    }
 };
 
 /// The rule of every check: without a collector of findings the first one ends it.

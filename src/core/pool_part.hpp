@@ -27,7 +27,7 @@ inline constexpr std::size_t pool_parts = 12;
 /// Findings that are sorted by the part that the check looks at when they are told.
 class FindingsByPart : public Findings {
 public:
-    void look_at(PoolPart part) noexcept
+    void look_at(PoolPart part) noexcept override
     {
         part_ = part;
         looked_at_ |= bit_of(part);
@@ -42,11 +42,11 @@ private:
     std::uint32_t looked_at_ = bit_of(PoolPart::superblocks);
 };
 
-/// From here on the check looks at that part. Nothing for other findings, or none.
+/// For checks whose findings may be none.
 inline void look_at(Findings* findings, PoolPart part) noexcept
 {
-    if (auto* const sorted = dynamic_cast<FindingsByPart*>(findings); sorted != nullptr) {
-        sorted->look_at(part);
+    if (findings != nullptr) {
+        findings->look_at(part);
     }
 }
 

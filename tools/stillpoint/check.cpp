@@ -67,12 +67,12 @@ int report_finding(const CheckArguments& arguments, const Failure& failure)
     return report_failure(failure);
 }
 
-/// Parts without a finding that were examined, or that were not.
-std::vector<std::string_view> other_parts(const Verification& verified, bool examined)
+/// Parts that were examined, without a finding.
+std::vector<std::string_view> sound_parts(const Verification& verified)
 {
     std::vector<std::string_view> words;
     for (std::size_t part = 0; part < pool_parts; ++part) {
-        if (verified.damages_by_part[part] == 0 && verified.examined[part] == examined) {
+        if (verified.damages_by_part[part] == 0 && verified.examined[part]) {
             words.push_back(words_of(static_cast<PoolPart>(part)).word);
         }
     }
@@ -97,7 +97,7 @@ void print_damage_json(const CheckArguments& arguments, const Verification& veri
         }
     }
     json.end_array().begin_array("parts_sound");
-    for (const std::string_view word : other_parts(verified, true)) {
+    for (const std::string_view word : sound_parts(verified)) {
         json.element(word);
     }
     json.end_array().begin_array("helps");
@@ -117,7 +117,7 @@ void print_what_is_lost(const Verification& verified, const std::vector<Help>& h
         }
     }
     std::string sound;
-    for (const std::string_view word : other_parts(verified, true)) {
+    for (const std::string_view word : sound_parts(verified)) {
         sound += sound.empty() ? "" : ", ";
         sound += word;
     }

@@ -13,20 +13,6 @@ namespace stillpoint::breeze {
 
 namespace {
 
-/// Ends a check with the first finding, for a caller that asks for no more.
-class FirstFinding final : public Findings {
-public:
-    std::optional<Failure> first;
-
-private:
-    void tell(const Failure& failure, bool is_damage) override
-    {
-        if (is_damage && !first) {
-            first = failure;
-        }
-    }
-};
-
 /// The pool once more, on a copy in memory. Errors: as Pool::open and Pool::check_engine.
 Result<Pool> copy_of(const Pool& pool, OverlayMedium::Progress progress)
 {
