@@ -430,10 +430,11 @@ namespace {
 
 /// Block media: what recovery relied on may be in the page cache alone, since a sync of the run before failed: then its pages are clean,
 /// and no later sync writes them. Written again they are not. One copy of the record stays as it is: the sound one, if the other is not.
-/// Every medium: a record of which the witness alone is left goes into its pair.
 Result<void> write_newest_record_again(Pool& pool)
 {
-    Medium& medium = pool.medium();
+    if (pool.medium().byte_addressable() || is_removed(Canary::record_written_again)) {
+        return {};
+    }
     const auto newest = load_commit_record(pool);
     if (!newest || !*newest) {
         return newest ? Result<void>{} : pass_on(newest.error());
@@ -443,10 +444,6 @@ Result<void> write_newest_record_again(Pool& pool)
         const auto record = read_copy(pool, parity, copy);
         return record && record->epoch == (*newest)->epoch;
     };
-    const bool witness_is_alone = !holds_it(0) && !holds_it(1);
-    if (!witness_is_alone && (medium.byte_addressable() || is_removed(Canary::record_written_again))) {
-        return {};
-    }
     return AreaRepair(pool, UINT64_MAX).write_page(parity, holds_it(0) && !holds_it(1) ? 1 : 0);
 }
 
