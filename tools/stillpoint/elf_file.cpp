@@ -70,24 +70,12 @@ std::string ElfFile::contents(std::string_view section_name) const
     return read(header.sh_offset, bytes.data(), bytes.size()) ? bytes : std::string();
 }
 
-std::vector<std::string> ElfFile::defined_symbols(std::string_view table) const
+std::vector<std::string> ElfFile::symbols(std::string_view table, bool are_defined) const
 {
     const std::string strings = contents(table == ".symtab" ? ".strtab" : ".dynstr");
     std::vector<std::string> names;
     for (const auto& symbol : entries_of<Elf64_Sym>(contents(table))) {
-        if (symbol.st_shndx != SHN_UNDEF && symbol.st_name != 0) {
-            names.push_back(string_at(strings, symbol.st_name));
-        }
-    }
-    return names;
-}
-
-std::vector<std::string> ElfFile::needed_symbols() const
-{
-    const std::string strings = contents(".dynstr");
-    std::vector<std::string> names;
-    for (const auto& symbol : entries_of<Elf64_Sym>(contents(".dynsym"))) {
-        if (symbol.st_shndx == SHN_UNDEF && symbol.st_name != 0) {
+        if ((symbol.st_shndx != SHN_UNDEF) == are_defined && symbol.st_name != 0) {
             names.push_back(string_at(strings, symbol.st_name));
         }
     }

@@ -23,13 +23,15 @@ public:
     /// A section's bytes; empty where it has none in the file.
     [[nodiscard]] std::string contents(std::string_view section_name) const;
     /// The names of the functions and objects that the table (".symtab", ".dynsym") defines.
-    [[nodiscard]] std::vector<std::string> defined_symbols(std::string_view table) const;
+    [[nodiscard]] std::vector<std::string> defined_symbols(std::string_view table) const { return symbols(table, true); }
     /// The names of the functions and objects that it takes from libraries.
-    [[nodiscard]] std::vector<std::string> needed_symbols() const;
+    [[nodiscard]] std::vector<std::string> needed_symbols() const { return symbols(".dynsym", false); }
     /// The dynamic section's strings of that tag: DT_NEEDED, DT_RUNPATH, DT_RPATH, DT_SONAME.
     [[nodiscard]] std::vector<std::string> dynamic_strings(Elf64_Sxword tag) const;
 
 private:
+    [[nodiscard]] std::vector<std::string> symbols(std::string_view table, bool are_defined) const;
+
     os::Descriptor file_;
     std::uint64_t size_ = 0;
 };

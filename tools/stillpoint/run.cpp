@@ -7,7 +7,7 @@
 
 #include "command.hpp"
 #include "os/log.hpp"
-#include "runtime/kept_types.hpp"
+#include "runtime/pool_owner.hpp"
 #include "runtime_flags.hpp"
 #include "start.hpp"
 #include "type_descriptions.hpp"
@@ -37,13 +37,9 @@ int run(const RuntimeFlags& arguments, std::vector<std::string> command)
     if (start->options.pool.empty() && !start->options.quiet) {
         os::log(os::Severity::warning, "no --pool is named: {} runs volatile, nothing will survive", command.front());
     }
-    if (const std::string types = start->options.pool.empty() ? std::string() : describe_types(start->program); !types.empty()) {
-        setenv(types_variable, types.c_str(), 1);
-    } else {
-        unsetenv(types_variable);
-    }
+    state_types(start->options.pool.empty() ? std::string() : start->program);
     // The library says in this process, and not in those it starts, what is wrong with the pool before anything runs.
-    setenv("STILLPOINT_RUN", std::to_string(getpid()).c_str(), 1);
+    setenv(run_variable, std::to_string(getpid()).c_str(), 1);
     return become_program(start->program, std::move(command));
 }
 

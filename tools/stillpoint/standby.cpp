@@ -20,7 +20,6 @@
 #include "os/service_manager.hpp"
 #include "output.hpp"
 #include "pool_access.hpp"
-#include "runtime/kept_types.hpp"
 #include "runtime/pool_owner.hpp"
 #include "runtime_flags.hpp"
 #include "start.hpp"
@@ -176,11 +175,7 @@ int standby(const StandbyArguments& arguments, std::vector<std::string> command)
     if (options.take_over) {
         return report_error(exit_codes::usage, "standby: --take-over is for `stillpoint run`; a standby waits until the pool is free");
     }
-    if (const std::string types = describe_types(start->program); !types.empty()) {
-        setenv(types_variable, types.c_str(), 1);
-    } else {
-        unsetenv(types_variable);
-    }
+    state_types(start->program);
     unsetenv(run_variable);
     if (const auto owned = await_pool(options, arguments.memory_mb != 0 ? arguments.memory_mb * mib : usual_memory_bytes()); !owned) {
         if (owned.error().code != SP_E_POOL_MISSING) {

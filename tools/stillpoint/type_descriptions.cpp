@@ -1,12 +1,14 @@
 #include "type_descriptions.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 
 #include "elf_file.hpp"
 #include "output.hpp"
 #include "program_types.hpp"
+#include "runtime/kept_types.hpp"
 #include "runtime/type_text.hpp"
 #include "stillpoint/stillpoint.h"
 
@@ -59,8 +61,8 @@ private:
         }
         const std::string name = without_tabs(type.name.empty() ? owner : without_keyword(type.name));
         if (is_of_a_library(name)) {
-            for (const TypeId argument : std::vector(type.arguments)) {
-                static_cast<void>(name_of(argument, owner));
+            if (looked_into_.insert(id).second) {  // Once: arguments are said again in those of an allocator.
+                std::ranges::for_each(type.arguments, [&](TypeId argument) { static_cast<void>(name_of(argument, owner)); });
             }
         } else if (!name.empty()) {
             waiting_.emplace(name, id);
@@ -113,6 +115,7 @@ private:
     ProgramTypes& program_;
     type_text::Types found_;
     std::set<std::pair<std::string, TypeId>> waiting_;
+    std::set<TypeId> looked_into_;  ///< of libraries
 };
 
 /// The functions that the headers for C++ call for it.
@@ -129,12 +132,10 @@ std::string text_in(const char (&field)[size])
     return {field, strnlen(field, size)};
 }
 
-}  // namespace
-
-std::map<std::string, std::string> stated_root_types(const std::string& program)
+std::map<std::string, std::string> root_types_in(const ElfFile& program)
 {
     std::map<std::string, std::string> found;
-    const std::string records = ElfFile(program).contents("sp_root_types");
+    const std::string records = program.contents("sp_root_types");
     for (std::size_t at = 0; at + sizeof(sp_root_record) <= records.size();) {
         sp_root_record record{};
         std::memcpy(&record, records.data() + at, sizeof record);
@@ -148,13 +149,13 @@ std::map<std::string, std::string> stated_root_types(const std::string& program)
     return found;
 }
 
+/// Empty: there is nothing to say.
 std::string describe_types(const std::string& program)
 {
-    const auto roots = stated_root_types(program);
     const ElfFile file(program);
+    const auto roots = root_types_in(file);
     const Elf64_Shdr variables = file.section("sp_persistent");
-    const bool may_have_classes = finds_objects_by_name(file);
-    if (roots.empty() && variables.sh_size == 0 && !may_have_classes) {
+    if (roots.empty() && variables.sh_size == 0 && !finds_objects_by_name(file)) {
         return {};
     }
     const auto types = ProgramTypes::open(program);
@@ -175,6 +176,19 @@ std::string describe_types(const std::string& program)
     }
     std::string text = describer.text();
     return text.size() <= text_bytes_max ? text : std::string();
+}
+
+}  // namespace
+
+std::map<std::string, std::string> stated_root_types(const std::string& program) { return root_types_in(ElfFile(program)); }
+
+void state_types(const std::string& program)
+{
+    if (const std::string types = program.empty() ? std::string() : describe_types(program); !types.empty()) {
+        setenv(types_variable, types.c_str(), 1);
+    } else {
+        unsetenv(types_variable);
+    }
 }
 
 }  // namespace stillpoint::tool
