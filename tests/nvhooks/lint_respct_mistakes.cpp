@@ -142,6 +142,7 @@ void blocking(Mixed& all)
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
     static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
     static bool is_ready = false;
+    pthread_mutex_lock(&guard);  // Before the thread begins, so that it cannot be ready before this one waits.
     std::thread opener([] {
         respct::RP(13);
         pthread_mutex_lock(&guard);
@@ -149,7 +150,6 @@ void blocking(Mixed& all)
         pthread_cond_signal(&changed);
         pthread_mutex_unlock(&guard);
     });
-    pthread_mutex_lock(&guard);
     while (!is_ready) {
         pthread_cond_wait(&changed, &guard);  // expect: blocking-call pthread_cond_wait
     }
