@@ -219,7 +219,8 @@ class _Sequence(Container, MutableSequence):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
-            raise TypeError("a durable sequence has no assignment to slices")
+            self._set_slice(index, list(value))
+            return
         left_over = ffi.new("uint64_t*")
         with operation:
             passed = _Passed(value)
@@ -227,6 +228,21 @@ class _Sequence(Container, MutableSequence):
             _drop(left_over)
         if code != 0:
             fail(code)
+
+    def _set_slice(self, index: slice, values: List[Any]) -> None:
+        """As that of a list: a slice with a step takes as many values as it has places."""
+        with operation:
+            places = range(*index.indices(len(self)))
+            if places.step != 1 and len(values) != len(places):
+                raise ValueError(f"attempt to assign {len(values)} values to a slice of {len(places)} places with a step")
+            values = [_Passed(value).kept[0] for value in values]  # One that cannot be kept changes nothing.
+            for place, value in zip(places, values):
+                self[place] = value
+            begin = places.start + min(len(values), len(places))
+            for place, value in enumerate(values[len(places):], begin):
+                self.insert(place, value)
+            for _ in range(len(places) - len(values)):
+                del self[begin]
 
     def __delitem__(self, index: Any) -> None:
         with operation:

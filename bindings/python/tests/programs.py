@@ -64,6 +64,25 @@ def changed(random_numbers, found, model):
         else:
             place = place % len(plain)
             del durable[place], plain[place]
+    if random_numbers.random() < 0.1:
+        set_slice(random_numbers, found["list"], model["list"], value)
+
+
+def set_slice(random_numbers, durable, plain, value):
+    """A random slice; one with a step that takes another number of values changes nothing."""
+    begin = random_numbers.randint(-len(plain) - 1, len(plain) + 1)
+    end = random_numbers.choice([begin + random_numbers.randint(-3, 3), 0, len(plain)] if begin > len(plain) - 5 else [begin + 2])
+    step = random_numbers.choice([None, None, 1, 2, -1, -3])
+    values = [value] * random_numbers.randrange(4)
+    try:
+        plain[begin:end:step] = values
+    except ValueError:
+        try:
+            durable[begin:end:step] = values
+        except ValueError:
+            return
+        raise AssertionError("a list refuses it") from None
+    durable[begin:end:step] = values
 
 
 def model_of(rounds):
@@ -127,6 +146,7 @@ def arrays(pool, _):
 
 def refusals(pool, _):
     for call in (lambda: pool.list("it", [1]), lambda: pool.dict("it"), lambda: pool.list("it").append(set()),
+                 lambda: pool.list("it").__setitem__(slice(0, 1), [2, set()]),
                  lambda: pool.dict("d")["none"],
                  lambda: pool.list("it")[5], lambda: pool.dict("d").__setitem__((1, []), 2), lambda: pool.dict("n" * 5),
                  lambda: pool.delete("none"),
