@@ -6,6 +6,7 @@
 
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
+#include "core/racing_copy.hpp"
 #include "os/clock.hpp"
 
 namespace stillpoint::logs {
@@ -264,7 +265,8 @@ Result<void> GroupCommit::gather_pages(ChunkIndex chunk, std::uint64_t at, std::
             const std::uint64_t pages = std::min((end - at) / page_bytes, staging_pages - staged_pages_);
             size = pages * page_bytes;
             std::byte* const copy = staging_.data() + staged_pages_ * page_bytes;
-            std::memcpy(copy, bytes, size);
+            // A later transaction may write its link into one of these records: one word, old or new, that no checksum covers.
+            racing_copy(copy, bytes, size);
             staged_pages_ += pages;
             bytes = copy;
         }
