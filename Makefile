@@ -200,8 +200,8 @@ schedules: configure
 
 fuzz: setup-test tmp
 	$(call say,Fuzzing what is read from outside, under AddressSanitizer and UBSan)
-	@cmake --preset asan -Wno-dev --log-level=WARNING $(launcher)
-	@cmake --build --preset asan -j $(JOBS) --target fuzzers
+	@cmake --preset fuzz -Wno-dev --log-level=WARNING $(launcher)
+	@cmake --build --preset fuzz -j $(JOBS) --target fuzzers
 	@python3 -B scripts/fuzz.py --seconds $(FUZZ_SECONDS) --jobs $(JOBS)
 
 SECONDS ?= 600
@@ -286,4 +286,4 @@ abi: setup-test build
 	@python3 -B scripts/abi.py --update
 
 clean:
-	rm -rf build build-asan build-tsan build-debug build-clang
+	rm -rf build build-asan build-fuzz build-tsan build-debug build-clang

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the fuzzers of the asan build and prints a table: fuzz.py [--seconds 60] [--build build-asan] [NAME...].
+"""Runs the fuzzers of a build and prints a table: fuzz.py [--seconds 60] [--build build-fuzz] [NAME...].
 
-Starts from the seeds in fuzz/corpus/NAME and from what earlier runs found (build-asan/fuzz/NAME). An input that breaks something is
-kept in build-asan/fuzz and named. Exit code 1: there is one."""
+Starts from the seeds in fuzz/corpus/NAME and from what earlier runs found (build-fuzz/fuzz/NAME). An input that breaks something is
+kept in build-fuzz/fuzz and named. Exit code 1: there is one."""
 
 import argparse
 import os
@@ -44,7 +44,7 @@ def run(program, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=int(os.environ.get("FUZZ_SECONDS", "60")))
-    parser.add_argument("--build", type=Path, default=ROOT / "build-asan")
+    parser.add_argument("--build", type=Path, default=ROOT / "build-fuzz")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
