@@ -33,6 +33,7 @@ struct alignas(128) LiveObject {
     std::byte* object = nullptr;
     const sp_pronto_type* type = nullptr;  ///< nullptr: this program does not know the type
     std::uint64_t identity = 0;
+    std::uint64_t incarnation = 0;              ///< of no other LiveObject of the process, so that a thread's piece is of this one
     std::uint64_t log_key = 0;                  ///< log_key_of() in this run
     std::uint64_t first_number = 1;             ///< the first commit number of this run
     std::array<char, 80> name{};
@@ -46,15 +47,16 @@ struct alignas(128) LiveObject {
     std::atomic<std::uint32_t> state{unrecovered};
     Failure refusal{};  ///< valid once it is refused
 
-    /// Commit number of the newest committed operation; of how many the commit is durable, counted up from where the run began; and the
-    /// newest number that is known to be durable with all before it.
+    /// Commit number of the newest committed operation; and one up to which all are known to be durable, which on byte-addressable media
+    /// may step back.
     alignas(128) std::atomic<std::uint64_t> number{0};
-    std::atomic<std::uint64_t> completed{0};
-    std::atomic<std::uint64_t> durable{0};
+    alignas(128) std::atomic<std::uint64_t> durable{0};
 
     /// Guards what follows, and on block media the order of numbers.
     alignas(128) os::FutexLock log_lock;
     std::uint64_t next_sequence = 0;
+    /// Chunks with a smaller number have nothing that the newest capture lacks: a thread's piece of one is void. Changed in stops.
+    std::uint64_t live_sequence = 0;
     ChunkIndex chunk = no_chunk;  ///< where the next entry goes; the first of the list
     ChunkIndex recovered = no_chunk;  ///< chunks of earlier runs
     ChunkIndex retiring = no_chunk;  ///< chunks that the snapshot in progress makes superfluous

@@ -345,7 +345,6 @@ Result<void> ObjectTable::replay(LiveObject& object, const ScannedLog& log)
             return done;
         }
         object.number.store(operation.number, std::memory_order_release);
-        object.completed.store(operation.number, std::memory_order_release);
         object.durable.store(operation.number, std::memory_order_release);
     }
     return {};

@@ -109,6 +109,8 @@ Result<LiveObject*> ObjectTable::add_live(ObjectRecord& record, std::string_view
     }
     LiveObject& object = objects_.back();
     object.session = session_;
+    static std::atomic<std::uint64_t> incarnations{0};
+    object.incarnation = incarnations.fetch_add(1, std::memory_order_relaxed) + 1;
     object.record = &record;
     object.object = reinterpret_cast<std::byte*>(&record) + object_offset;
     object.type = type;
@@ -116,9 +118,8 @@ Result<LiveObject*> ObjectTable::add_live(ObjectRecord& record, std::string_view
     object.log_key = log_key_of(record.identity, links_.pool->facts().generation);
     std::copy_n(name.begin(), std::min(name.size(), object.name.size() - 1), object.name.begin());
     object.number.store(record.committed);
-    object.completed.store(record.committed);
     object.durable.store(record.committed);
-    object.next_sequence = record.log_sequence;
+    object.next_sequence = object.live_sequence = record.log_sequence;
     object.operation_ns.store(record.operation_ns);
     slots_[slot] = &object;
     record.slot = slot;
@@ -388,6 +389,7 @@ void ObjectTable::before_capture() noexcept
         if (state == LiveObject::deleted) {
             object.retiring = space_.join(object.recovered, space_.join(object.chunk, object.retiring));
             object.chunk = object.recovered = no_chunk;
+            object.live_sequence = object.next_sequence;
             continue;
         }
         ObjectRecord& record = *object.record;
@@ -401,6 +403,7 @@ void ObjectTable::before_capture() noexcept
             record.operation_ns = object.operation_ns.load(std::memory_order_relaxed);
         }
         if (state == LiveObject::open) {
+            object.live_sequence = object.next_sequence;
             object.retiring = space_.join(object.recovered, space_.join(object.chunk, object.retiring));
             object.chunk = object.recovered = no_chunk;
             if (is_removed(Canary::retired_chunks)) {

@@ -28,6 +28,19 @@ void OperationLog::store_part(Operation& operation, const EntryPlace& part, std:
     medium_->append_lines(file_offset, line.bytes, sizeof line.bytes);
 }
 
+/// What an entry says of the operations before it. One thread knows exactly. Of several that do small operations each looks at the others now
+/// and then: each look is at cache lines that they write all the time.
+std::uint64_t OperationLog::known_durable(LiveObject& object, const ThreadLog& thread, bool is_first) noexcept
+{
+    constexpr std::uint32_t operations_between_looks = 8;
+    if (thread_log_count() > 1 && !is_first && thread.operations % operations_between_looks != 0) {
+        return object.durable.load(std::memory_order_relaxed);
+    }
+    const std::uint64_t durable = durable_number_of(object);
+    object.durable.store(durable, std::memory_order_relaxed);
+    return durable;
+}
+
 Result<void> OperationLog::commit_lines(Operation& operation)
 {
     LiveObject& object = *operation.object;
@@ -37,10 +50,19 @@ Result<void> OperationLog::commit_lines(Operation& operation)
         }
         operation.hash = operation.thread->job.hash;
     }
-    // Read before the number is taken: if it is then all that was given, all of that is durable.
-    const std::uint64_t completed = object.completed.load(std::memory_order_acquire);
+    ThreadLog& thread = *operation.thread;
+    LogPiece& piece = thread.piece_of(object);
+    const bool is_first = piece.incarnation != object.incarnation || piece.number == 0;
+    const std::uint64_t durable = known_durable(object, thread, is_first);
+    // Said before the number is taken, which publishes it: see durable_number_of.
+    if (thread.committing.load(std::memory_order_relaxed) != &object && !is_removed(Canary::announced_commit)) {
+        thread.committing.store(&object, std::memory_order_release);
+    }
+    thread.committing_from.store((is_first ? object.number.load(std::memory_order_relaxed) : piece.number) + 1, std::memory_order_relaxed);
     operation.number = object.number.fetch_add(1, std::memory_order_acq_rel) + 1;
-    const std::uint64_t durable = completed == operation.number - 1 ? completed : object.durable.load(std::memory_order_relaxed);
+    if (piece.incarnation == object.incarnation) {
+        piece.number = operation.number;
+    }
     const std::uint32_t parts = part_count(operation);
     for (std::uint32_t part = 0; part < parts; ++part) {
         store_part(operation, parts == 1 ? operation.first : operation.thread->parts[part], part, durable);
@@ -48,12 +70,9 @@ Result<void> OperationLog::commit_lines(Operation& operation)
     if (!is_removed(Canary::commit_fence)) {
         medium_->fence();
     }
-    const std::uint64_t now_completed = object.completed.fetch_add(1, std::memory_order_acq_rel) + 1;
-    if (object.number.load(std::memory_order_acquire) == now_completed) {
-        object.durable.store(now_completed, std::memory_order_relaxed);  // May step back: it is a lower bound.
-    }
+    thread.committing_from.store(0, std::memory_order_release);
     if (operation.begun_ns != 0) {
-        operation.thread->choice.note(operation.by_sibling, os::monotonic_ns() - operation.begun_ns);
+        thread.choice.note(operation.by_sibling, os::monotonic_ns() - operation.begun_ns);
     }
     return medium_->has_lost_pages() ? medium_->check_intact() : Result<void>{};
 }

@@ -289,10 +289,38 @@ bool OperationLog::take_part(LiveObject& object, std::uint64_t argument_begin, s
     return true;
 }
 
+/// From the thread's own piece of the object's log, or a new one. Inside a FASE, which no capture overlaps.
+bool OperationLog::take_from_piece(Operation& operation, std::uint32_t bytes)
+{
+    LiveObject& object = *operation.object;
+    LogPiece& piece = operation.thread->piece_of(object);
+    const bool is_void = piece.sequence < object.live_sequence && !is_removed(Canary::void_piece);
+    if (piece.incarnation != object.incarnation || is_void || piece.end - piece.next < bytes) {
+        const std::lock_guard guard(object.log_lock);
+        EntryPlace first{};
+        if (!take_part(object, 0, operation.argument_bytes, first)) {
+            return false;
+        }
+        ChunkState& state = space_.state(object.chunk);
+        const auto end =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(first.offset + std::max(bytes, LogPiece::bytes_wanted), header_copy_offset));
+        state.used = end;
+        const std::uint64_t number = piece.incarnation == object.incarnation ? piece.number : 0;
+        piece = {object.incarnation, state.sequence, object.chunk, first.offset, end, number};
+    }
+    operation.first = {piece.chunk, piece.next, place_of(piece.sequence, piece.next), 0,
+                       static_cast<std::uint32_t>(operation.argument_bytes)};
+    piece.next += bytes;
+    return true;
+}
+
 /// Where there is not enough, what was taken stays unused: the scanner steps over it.
 bool OperationLog::take_room(Operation& operation)
 {
     LiveObject& object = *operation.object;
+    if (const std::uint64_t bytes = entry_bytes_for(operation.argument_bytes); byte_addressable_ && bytes <= LogPiece::entry_bytes_max) {
+        return take_from_piece(operation, static_cast<std::uint32_t>(bytes));
+    }
     const std::lock_guard guard(object.log_lock);
     if (operation.argument_bytes <= entry_argument_bytes_max) {
         return take_part(object, 0, operation.argument_bytes, operation.first);
@@ -449,13 +477,11 @@ Result<void> OperationLog::numbers(const void* address, std::uint64_t* committed
     if (object == nullptr) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "{} is not a durable object of the open pool", address);
     }
-    const std::uint64_t completed = object->completed.load(std::memory_order_acquire);  // First: as in commit_lines().
-    const std::uint64_t number = object->number.load(std::memory_order_acquire);
     if (committed != nullptr) {
-        *committed = number;
+        *committed = object->number.load(std::memory_order_acquire);
     }
     if (durable != nullptr) {
-        *durable = byte_addressable_ && completed == number ? number : object->durable.load(std::memory_order_acquire);
+        *durable = byte_addressable_ ? durable_number_of(*object) : object->durable.load(std::memory_order_acquire);
     }
     return {};
 }

@@ -72,10 +72,12 @@ private:
     /// Enters the FASE of the operation with room for it in the log.
     [[nodiscard]] Result<void> enter_with_room(Operation& operation);
     [[nodiscard]] bool take_room(Operation& operation);
+    [[nodiscard]] bool take_from_piece(Operation& operation, std::uint32_t bytes);
     [[nodiscard]] bool take_part(LiveObject& object, std::uint64_t argument_begin, std::uint64_t argument_bytes, EntryPlace& part);
     [[nodiscard]] bool start_chunk(LiveObject& object);
     void leave_fase(Operation& operation) noexcept;
     static void end_verifying(Operation& operation) noexcept;
+    [[nodiscard]] static std::uint64_t known_durable(LiveObject& object, const ThreadLog& thread, bool is_first) noexcept;
     [[nodiscard]] Result<void> commit_lines(Operation& operation);
     void store_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable) noexcept;
     void note_dirty(LiveObject& object, ChunkIndex chunk, std::uint32_t begin, std::uint32_t end) noexcept;

@@ -63,6 +63,21 @@ struct OperationLocks {
     const Operation* operation = nullptr;
 };
 
+/// Room in an object's log that a thread has to itself, so that threads that do small operations on one object do not take turns for each.
+/// What is left of one stays unused: the scanner steps over it.
+struct LogPiece {
+    static constexpr std::uint32_t bytes_wanted = 16 * cache_line_bytes;
+    /// Larger entries take their room from the object.
+    static constexpr std::uint32_t entry_bytes_max = 4 * cache_line_bytes;
+
+    std::uint64_t incarnation = 0;  ///< LiveObject::incarnation; 0: none
+    std::uint64_t sequence = 0;     ///< of the chunk
+    ChunkIndex chunk = no_chunk;
+    std::uint32_t next = 0;         ///< in the chunk
+    std::uint32_t end = 0;
+    std::uint64_t number = 0;       ///< of the thread's newest operation on the object; 0: not known
+};
+
 struct ThreadLog {
     static constexpr std::size_t header_room = sizeof(EntryHeader);
 
@@ -71,6 +86,9 @@ struct ThreadLog {
     [[nodiscard]] Result<std::byte*> place_for(std::uint64_t argument_bytes);
     /// Another one, for arguments that are not logged.
     [[nodiscard]] Result<std::byte*> place_for_nothing(std::uint64_t argument_bytes);
+
+    /// Its piece of the object's log, or that of another object.
+    [[nodiscard]] LogPiece& piece_of(const LiveObject& object) noexcept { return pieces[object.incarnation % pieces.size()]; }
 
     SiblingJob job;
     LoggingChoice choice;
@@ -81,8 +99,14 @@ struct ThreadLog {
     std::uint32_t deferrals = 0;            ///< of waiting, that have begun and not ended
     sp_pronto_ticket newest{};              ///< of the operations that were not waited for since the outermost of them began
     OperationLocks held;
+    std::array<LogPiece, 16> pieces{};      ///< by the object's incarnation
     ThreadLog* next = nullptr;
     bool in_use = false;
+
+    /// Byte-addressable media: the operation whose entry is being made durable: its object, and a number that is not larger than its own;
+    /// 0: none. Others read them (durable_number_of).
+    alignas(128) std::atomic<const LiveObject*> committing{nullptr};
+    std::atomic<std::uint64_t> committing_from{0};
 
 private:
     struct Buffer {
@@ -103,5 +127,8 @@ private:
 /// Calls visit(log) for each that was ever made. New ones come first.
 [[nodiscard]] ThreadLog* first_thread_log() noexcept;
 void thread_logs_reset_after_fork() noexcept;
+
+/// Byte-addressable media: a number up to which all operations of the object are durable: the newest one's, if none is on its way.
+[[nodiscard]] std::uint64_t durable_number_of(const LiveObject& object) noexcept;
 
 }  // namespace stillpoint::pronto
