@@ -31,6 +31,8 @@ BENCHMARKS = {
     "stop_time": Benchmark("How long does a checkpoint hold the program's threads, with a heap of 1 GiB? How long does recovery take?",
                            "parts.stop_time", is_in_all=True),
     "pool_copy": Benchmark("What does a copy of a running program's pool of 1 GiB cost that program, and how long does it take?", "parts.pool_copy"),
+    "pool_increments": Benchmark("How large is an increment after 1 % of a pool of 1 GiB has changed, and how long does it take?",
+                                 "parts.pool_increments"),
     "exporter_cost": Benchmark("What does a program pay for figures that Prometheus asks for each second?", "parts.exporter_cost"),
     "quiescence": Benchmark("Do checkpoints go on while a thread sleeps, computes or blocks outside every FASE?", "parts.quiescence",
                             is_in_all=True),

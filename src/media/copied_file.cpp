@@ -11,6 +11,7 @@
 
 #include "arch/checksum.hpp"
 #include "media/errno_text.hpp"
+#include "media/whole_transfers.hpp"
 #include "os/file_lock.hpp"
 #include "os/file_size_limit.hpp"
 
@@ -22,47 +23,6 @@ constexpr std::size_t piece_bytes = mib;
 constexpr std::array<std::uint8_t, 16> unfinished_mark = {0x93, 'S', 'T', ' ', 'u', 'n', 'f',  'i',
                                                           'n',  'i', 's', 'h', 'e', 'd', '\r', '\n'};
 constexpr std::uint64_t mark_bytes = page_bytes;  ///< of the file after its last byte; the mark is at their end
-
-bool are_zero(const std::byte* bytes, std::size_t size) noexcept
-{
-    return bytes[0] == std::byte{0} && std::memcmp(bytes, bytes + 1, size - 1) == 0;
-}
-
-/// errno, or 0. Reads up to `size` bytes; fewer at the file's end.
-int read_all(int file, std::byte* bytes, std::size_t size, std::uint64_t offset, std::size_t& got) noexcept
-{
-    for (got = 0; got < size;) {
-        const ssize_t count = pread(file, bytes + got, size - got, static_cast<off_t>(offset + got));
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return errno;
-        }
-        if (count == 0) {
-            break;
-        }
-        got += static_cast<std::size_t>(count);
-    }
-    return 0;
-}
-
-/// errno, or 0.
-int write_all(int file, const std::byte* bytes, std::size_t size, std::uint64_t offset) noexcept
-{
-    const os::FileSizeSignalHeld held;
-    for (std::size_t done = 0; done < size;) {
-        const ssize_t count = pwrite(file, bytes + done, size - done, static_cast<off_t>(offset + done));
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return count == 0 ? EIO : errno;
-        }
-        done += static_cast<std::size_t>(count);
-    }
-    return 0;
-}
 
 /// errno, or 0.
 int set_length(int file, std::uint64_t size) noexcept
@@ -127,6 +87,7 @@ Result<void> CopiedFile::recognise()
     size_bytes_ = length - mark_bytes;
     size_at_begin_ = size_bytes_;
     digests_.assign((size_bytes_ + block_bytes - 1) / block_bytes, 0);
+    is_as_base_.assign(digests_.size(), false);
     return size_bytes_ == 0 ? Result<void>{} : put_zeroes(0, std::min<std::uint64_t>(block_bytes, size_bytes_));
 }
 
@@ -151,7 +112,9 @@ Result<void> CopiedFile::resize(std::uint64_t size)
         size_at_begin_ = std::max(size_at_begin_, size_bytes_);
     }
     size_bytes_ = size;
+    is_as_base_.resize(digests_.size(), false);
     digests_.resize((size + block_bytes - 1) / block_bytes, 0);
+    is_as_base_.resize(digests_.size(), false);
     return {};
 }
 
@@ -228,6 +191,11 @@ Result<void> CopiedFile::take_block(Pass& pass, std::uint64_t index, const std::
         return {};
     }
     const bool is_new = digests_[index] == 0;
+    if (is_new && base_ != nullptr && size % page_bytes == 0 && base_->match(offset / page_bytes, bytes, size)) {
+        digests_[index] = digest;
+        is_as_base_[index] = true;
+        return {};
+    }
     if (is_new && offset < size_at_begin_) {
         auto same = holds(offset, bytes, size);
         if (!same) {
@@ -239,6 +207,7 @@ Result<void> CopiedFile::take_block(Pass& pass, std::uint64_t index, const std::
         }
     }
     digests_[index] = 0;  // Not known while it is being written.
+    is_as_base_[index] = false;
     if (are_zero(bytes, size)) {
         if (!is_new || offset < size_at_begin_) {
             pass.bytes_changed += size;
@@ -341,6 +310,45 @@ Result<void> CopiedFile::put_zeroes(std::uint64_t offset, std::size_t size)
     }
     std::memset(block_.get(), 0, size);
     const int error = write_all(fd(), block_.get(), size, offset);
+    return error == 0 ? Result<void>{} : fail_at(error, offset);
+}
+
+CopiedFile::Origin CopiedFile::origin_of(std::uint64_t index) const noexcept
+{
+    if (index == 0) {
+        return Origin::written;
+    }
+    if (is_as_base_[index]) {
+        return Origin::base;
+    }
+    return digests_[index] == 0 && index * block_bytes >= size_at_begin_ ? Origin::never_written : Origin::written;
+}
+
+Result<void> CopiedFile::read_back(std::uint64_t offset, std::byte* bytes, std::size_t size) const
+{
+    std::size_t got = 0;
+    if (const int error = read_all(fd(), bytes, size, offset, got); error != 0 || got != size) {
+        return fail(SP_E_IO, error, "cannot read {} at byte {}: {}", path_, offset,
+                    error != 0 ? describe_errno(error) : "the file has become shorter");
+    }
+    if (offset < head_bytes_) {
+        std::memcpy(bytes, head_.get() + offset, std::min<std::uint64_t>(size, head_bytes_ - offset));
+    }
+    return {};
+}
+
+Result<void> CopiedFile::patch(std::uint64_t page, const std::byte* bytes)
+{
+    const std::uint64_t offset = page * page_bytes;
+    if (offset < head_bytes_) {
+        std::memcpy(head_.get() + offset, bytes, page_bytes);
+        return {};
+    }
+    digests_[offset / block_bytes] = 0;
+    if (are_zero(bytes, page_bytes)) {
+        return put_zeroes(offset, page_bytes);
+    }
+    const int error = write_all(fd(), bytes, page_bytes, offset);
     return error == 0 ? Result<void>{} : fail_at(error, offset);
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "media/page_digests.hpp"
 #include "os/descriptor.hpp"
 
 namespace stillpoint {
@@ -47,6 +48,22 @@ public:
     [[nodiscard]] Result<void> write_late();
     /// Takes what comes out of a pipe up to its end. Errors: no_space, io.
     [[nodiscard]] Result<Pass> take_stream(int source, const std::string& source_name);
+    /// From here on blocks that are as `base` has them are not written, so that the target holds what differs from it. Before the first
+    /// pass. `base` lives as long as the passes.
+    void leave_out(const PageDigests& base) noexcept { base_ = &base; }
+    /// Where the bytes of block number `index` are, after the last pass.
+    enum class Origin : std::uint8_t {
+        written,  ///< in the target
+        never_written,  ///< nowhere: zeroes
+        base,  ///< as the base has them
+    };
+    [[nodiscard]] Origin origin_of(std::uint64_t index) const noexcept;
+    /// Reads bytes of the target, also those that finish() writes only. Errors: io.
+    [[nodiscard]] Result<void> read_back(std::uint64_t offset, std::byte* bytes, std::size_t size) const;
+    /// Puts other bytes into a page, after the last pass. Errors: no_space, io.
+    [[nodiscard]] Result<void> patch(std::uint64_t page, const std::byte* bytes);
+    /// Makes the target longer, by zeroes, or shorter, after the last pass; never shorter than the first block. Errors: no_space, io.
+    [[nodiscard]] Result<void> set_size(std::uint64_t size) { return size == size_bytes_ ? Result<void>{} : resize(size); }
     /// The first bytes of the source, as the last pass found them.
     [[nodiscard]] const std::byte* head() const noexcept { return head_.get(); }
     [[nodiscard]] std::size_t head_bytes() const noexcept { return head_bytes_; }
@@ -89,6 +106,8 @@ private:
     std::uint64_t size_bytes_ = 0;
     std::uint64_t size_at_begin_ = 0;  ///< up to here an unfinished copy had data
     std::vector<std::uint64_t> digests_;  ///< of the target's blocks; 0: not known
+    std::vector<bool> is_as_base_;  ///< for each of them
+    const PageDigests* base_ = nullptr;
     std::uint64_t seed_ = 0;  ///< of the digests, drawn at random
     std::uint64_t zero_digest_ = 0;  ///< of a whole block
     std::unique_ptr<std::byte[]> head_;

@@ -7,6 +7,7 @@
 
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
+#include "media/increment_layout.hpp"
 
 namespace stillpoint {
 namespace {
@@ -250,6 +251,12 @@ Result<std::size_t> choose_superblock(const SuperblockPair& pair, std::string_vi
                     "{}: no good superblock: copy 0 at offset 0 is {}, copy 1 at offset {} is {}; "
                     "restore the file from a copy",
                     path, to_text(pair.states[0]), page_bytes, to_text(pair.states[1]));
+    }
+    if (has_magic(pair.copies[0], layout::increment_magic)) {
+        return fail(SP_E_NOT_A_POOL, 0,
+                    "{0}: not a pool: it is an increment; `stillpoint restore COPY {0} NEW` makes a pool of it and of the copy that it "
+                    "follows, which `stillpoint info {0}` names",
+                    path);
     }
     return fail(SP_E_NOT_A_POOL, 0, "{}: not a pool: no magic number in its first two pages; check the path", path);
 }

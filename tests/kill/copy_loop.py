@@ -4,7 +4,9 @@
   - `stillpoint copy` has verified it, and the pool of the program goes on;
   - the program, started with the copy, finds its invariant intact, and everything that had been acknowledged before the copy began;
   - a copier that is killed leaves no file under the copy's name, and the next one goes on with what it left;
-  - a program that is killed while it is copied leaves a copy that is as good, and a pool that it starts with again.
+  - a program that is killed while it is copied leaves a copy that is as good, and a pool that it starts with again;
+  - a copy with increments that were made after it, restored, has all that had been acknowledged before the last one began; a
+    restore that is killed leaves no file under the pool's name.
 
 The programs are those of kill_loop.py. Exit code 0: all held. 1: something did not; the line before names the seed and the round.
 """
@@ -22,6 +24,7 @@ import kill_loop
 from kill_loop import PROGRAMS, SKIPPED, Broken, Loop, Tool, ToolError, settle_engine
 from pool_tool import kill
 
+INCREMENTS_MAX = 2
 KINDS = ("undisturbed", "the copier is killed", "the program is killed")
 
 
@@ -41,15 +44,18 @@ class CopyLoop(Loop):
     def __init__(self, options):
         super().__init__(options)
         self.copy = Path(options.copy_folder or self.folder) / f"{self.pool.stem}-copy.pool"
+        self.increments = [self.copy.with_suffix(f".increment-{number}") for number in range(INCREMENTS_MAX)]
+        self.restored = self.copy.with_suffix(".restored")
         self.remove_copies()
         self.process = None
         self.last_copy_s = 0.3
         self.held_ms = []
-        self.counts = {kind: 0 for kind in KINDS} | {"resumed": 0, "in use": 0}
+        self.counts = {kind: 0 for kind in KINDS} | {"resumed": 0, "in use": 0, "increments": 0, "restores killed": 0}
 
     def remove_copies(self):
-        for path in (self.copy, Path(f"{self.copy}.partial")):
-            path.unlink(missing_ok=True)
+        for path in (self.copy, *self.increments, self.restored):
+            for left in (path, Path(f"{path}.partial"), Path(f"{path}.partial.changes")):
+                left.unlink(missing_ok=True)
 
     def start(self):
         with self.output.open("wb") as output:
@@ -60,9 +66,11 @@ class CopyLoop(Loop):
                 raise Broken(f"the program did not get to work: {self.output.read_text(errors='replace')}")
             time.sleep(0.01)
 
-    def copier(self):
+    def copier(self, new, base):
+        """A copier of the pool to the file `new`: of all, or of what has changed since `base`."""
         pause = ["--pause"] if self.options.pause else []
-        return subprocess.Popen([self.tool.program("stillpoint"), "copy", "--json", "--quiet", *pause, str(self.pool), str(self.copy)],
+        since = ["--incremental-since", str(base)] if base else []
+        return subprocess.Popen([self.tool.program("stillpoint"), "copy", "--json", "--quiet", *pause, *since, str(self.pool), str(new)],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finished_copy(self, copier):
@@ -77,10 +85,10 @@ class CopyLoop(Loop):
         self.last_copy_s = figures["elapsed_ns"] / 1e9
         return figures
 
-    def take_copy(self, kind):
+    def take_copy(self, kind, new, base=None):
         """The acknowledgements that were there before the copy began."""
         before = self.told()
-        copier = self.copier()
+        copier = self.copier(new, base)
         if kind == "undisturbed":
             self.finished_copy(copier)
             return before
@@ -91,19 +99,46 @@ class CopyLoop(Loop):
             return before
         copier.kill()
         copier.communicate()
-        if not self.copy.exists():  # Otherwise it had ended.
-            self.finished_copy(self.copier())
+        if not new.exists():  # Otherwise it had ended.
+            self.finished_copy(self.copier(new, base))
         return before
+
+    def take_chain(self, kind):
+        """A copy and up to INCREMENTS_MAX increments, each made as the program works; restored. What was acknowledged before the last."""
+        before = self.take_copy("undisturbed", self.copy)
+        chain = [self.copy]
+        for new in self.increments[:self.random.randint(1, INCREMENTS_MAX)]:
+            if self.process.poll() is not None:
+                self.start()
+            time.sleep(self.random.uniform(0, self.options.longest_ms / 1000))
+            before = self.take_copy(kind, new, chain[-1])
+            chain.append(new)
+            self.counts["increments"] += 1
+        self.restore(chain)
+        return before
+
+    def restore(self, chain):
+        words = [self.tool.program("stillpoint"), "restore", "--quiet", *map(str, chain), str(self.restored)]
+        restorer = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(self.random.uniform(0, 0.2))
+        restorer.kill()
+        restorer.wait()
+        if self.restored.exists():
+            return
+        self.counts["restores killed"] += 1
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Broken(f"stillpoint restore: exit code {done.returncode}: {done.stderr}")
 
     def told(self):
         path = getattr(self.program, "acknowledged", None)
         return path.read_bytes() if path is not None and path.exists() else None
 
-    def judge_copy(self, before):
+    def judge_copy(self, copy, before):
         """Starts the program with the copy, until it ends by itself."""
         pool, told = self.pool, getattr(self.program, "acknowledged", None)
         try:
-            self.pool = self.copy
+            self.pool = copy
             if told is not None:
                 self.program.acknowledged = self.folder / "acknowledged-before"
                 self.program.acknowledged.unlink(missing_ok=True)
@@ -123,10 +158,11 @@ class CopyLoop(Loop):
         if self.process is None or self.process.poll() is not None:
             self.start()
         time.sleep(self.random.uniform(0, self.options.longest_ms / 1000))
-        before = self.take_copy(kind)
+        has_increments = self.random.random() < 0.5
+        before = self.take_chain(kind) if has_increments else self.take_copy(kind, self.copy)
         if self.program.name in TELL_WHAT_BEGUN and before:
             before = told_by_both(before, self.told())
-        self.judge_copy(before)
+        self.judge_copy(self.restored if has_increments else self.copy, before)
         self.remove_copies()
         self.counts[kind] += 1
 

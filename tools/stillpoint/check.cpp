@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "damage_words.hpp"
 #include "error_words.hpp"
+#include "increment.hpp"
 #include "json.hpp"
 #include "os/clock.hpp"
 #include "pool_access.hpp"
@@ -161,6 +162,9 @@ int report_unopened_damage(const CheckArguments& arguments, const Failure& failu
 
 int check(const CheckArguments& arguments, bool quiet)
 {
+    if (is_increment(arguments.path)) {
+        return check_increment(arguments.path, arguments.json);
+    }
     const std::uint64_t begin_ns = os::monotonic_ns();
     const auto opened = open_pool_to_read(arguments.path, true);
     if (!opened) {

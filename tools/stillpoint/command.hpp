@@ -34,7 +34,7 @@ public:
     CommandLine(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& sentence);
 
     void positional(const std::string& name, std::string& value, bool required, const std::string& sentence);
-    /// One or more words.
+    /// One or more words. A name with "..." in it describes several of them.
     void positionals(const std::string& name, std::vector<std::string>& values, const std::string& sentence);
     void flag(const std::string& names, bool& value, const std::string& sentence);
     /// --json: the answer is one JSON object, and so is an error.

@@ -4,11 +4,14 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <unistd.h>
 
+#include "increment.hpp"
 #include "media/file_names.hpp"
 #include "media/open.hpp"
 #include "option_flags.hpp"
+#include "piped_file.hpp"
 #include "raised_maximum.hpp"
 #include "rados_copy.hpp"
 #include "whole_copy.hpp"
@@ -19,7 +22,8 @@ namespace {
 
 constexpr std::string_view examples = "  stillpoint copy bank.pool backup/bank.pool        while ./bank runs, or after it\n"
                                       "  stillpoint copy bank.pool - | zstd > bank.zst     to a pipe; `stillpoint restore` reads one\n"
-                                      "  stillpoint copy --pause bank.pool backup/b.pool   where a program's writes cannot be held\n";
+                                      "  stillpoint copy --pause bank.pool backup/b.pool   where a program's writes cannot be held\n"
+                                      "  stillpoint copy --incremental-since backup/bank.pool bank.pool backup/bank.monday\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 made, and verified; 64 wrong usage; 65 damaged, or not a pool; 66 no such file; 71 no memory; 73 NEW\n"
@@ -31,38 +35,16 @@ struct CopyArguments {
     std::string new_path;
     std::uint64_t hold_max_ms = 2000;
     std::uint64_t maximum_mb = 0;  ///< of the copy; 0: that of the pool
+    std::string base;  ///< of an increment; empty: a whole copy
     bool pause = false;
     bool json = false;
     bool quiet = false;
 };
 
-/// Sends the finished copy to standard output.
-Result<void> send(const CopiedFile& copy)
-{
-    constexpr std::size_t piece_bytes = mib;
-    const auto piece = std::make_unique<std::byte[]>(piece_bytes);
-    for (std::uint64_t at = 0; at < copy.size_bytes();) {
-        const ssize_t got = pread(copy.fd(), piece.get(), std::min<std::uint64_t>(piece_bytes, copy.size_bytes() - at),
-                                  static_cast<off_t>(at));
-        if (got <= 0) {
-            return fail(SP_E_IO, errno, "cannot read the copy: {}", std::strerror(errno));
-        }
-        for (ssize_t done = 0; done < got;) {
-            const ssize_t written = write(STDOUT_FILENO, piece.get() + done, static_cast<std::size_t>(got - done));
-            if (written < 0 && errno != EINTR) {
-                return fail(SP_E_IO, errno, "cannot write to standard output: {}", std::strerror(errno));
-            }
-            done += std::max<ssize_t>(written, 0);
-        }
-        at += static_cast<std::uint64_t>(got);
-    }
-    return {};
-}
-
 Result<void> publish(CopiedFile& copy, const std::string& unfinished, const CopyArguments& arguments, bool to_pipe)
 {
     if (to_pipe) {
-        auto sent = send(copy);
+        auto sent = send_to_output(copy.fd(), copy.size_bytes());
         unlink(unfinished.c_str());
         return sent;
     }
@@ -81,9 +63,25 @@ int copy_to_rados(const CopyArguments& arguments, bool progress)
     return exit_codes::ok;
 }
 
+int copy_increment_of(const CopyArguments& arguments, bool progress)
+{
+    if (lies_in_no_file(arguments.path) || lies_in_no_file(arguments.new_path)) {
+        return report_error(exit_codes::usage, "increments are made of pools in files, as files; copy the pool to a file first");
+    }
+    if (arguments.maximum_mb != 0) {
+        return report_error(exit_codes::usage, "--pool-max and --incremental-since exclude each other: raise the maximum of the pool "
+                                               "that `stillpoint restore` makes, by `stillpoint grow`");
+    }
+    if (access(arguments.path.c_str(), F_OK) != 0) {
+        return report_error(exit_codes::no_input, text_of("cannot open {}: {}; check the path", arguments.path, std::strerror(errno)));
+    }
+    const PoolFileCopyOptions options{arguments.hold_max_ms * 1'000'000, arguments.pause, copy_progress_line(progress)};
+    return copy_increment({arguments.path, arguments.new_path, arguments.base, options, arguments.json, progress});
+}
+
 int copy_pool(const CopyArguments& arguments, bool progress)
 {
-    if (lies_in_no_file(arguments.new_path)) {
+    if (arguments.base.empty() && lies_in_no_file(arguments.new_path)) {
         return copy_to_rados(arguments, progress);
     }
     const bool from_rados = lies_in_no_file(arguments.path);
@@ -102,6 +100,9 @@ int copy_pool(const CopyArguments& arguments, bool progress)
         if (auto free = check_name_is_free(arguments.new_path); !free) {
             return report_failure(free.error());
         }
+    }
+    if (!arguments.base.empty()) {
+        return copy_increment_of(arguments, progress);
     }
     // For a pipe the copy is made beside the pool first: only a whole one is verified.
     const std::string pipe_name = from_rados ? text_of("{}/stillpoint", std::filesystem::temp_directory_path().string()) : arguments.path;
@@ -164,6 +165,8 @@ void add_copy(CLI::App& app, Invocation& invocation)
     line.flag("--pause", arguments->pause,
               "Where a running program's writes cannot be held, stop its process (SIGSTOP) for the last part of the copy.");
     line.option("--pool-max", "SIZE", maximum_taker(arguments->maximum_mb), "The maximum of the copy, larger than the pool's, e.g. 64G.");
+    line.text_option("--incremental-since", "BASE", arguments->base,
+                     "Copy only what has changed since BASE, an earlier copy or increment of this pool; `stillpoint restore` adds it.");
     line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
     line.footer(examples, exit_code_lines);

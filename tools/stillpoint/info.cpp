@@ -8,6 +8,7 @@
 
 #include "api/registry.hpp"
 #include "command.hpp"
+#include "increment.hpp"
 #include "json.hpp"
 #include "media/open.hpp"
 #include "pool_access.hpp"
@@ -225,6 +226,9 @@ void print_json(const InfoArguments& arguments, const Findings& found)
 
 int info(const InfoArguments& arguments, bool quiet)
 {
+    if (is_increment(arguments.path)) {
+        return tell_of_increment(arguments.path, arguments.json);
+    }
     // The facts may be read while a program runs; handles and objects only from a pool at rest.
     auto opened = open_pool_to_read(arguments.path, arguments.reads_all());
     if (!opened) {

@@ -84,9 +84,22 @@ void CommandLine::positional(const std::string& name, std::string& value, bool r
     command_->add_option(name, value, sentence)->required(required)->type_name("");
 }
 
+namespace {
+
+/// The line "Usage:" of --help adds nothing to the names of words.
+class NamedAsGiven final : public CLI::Formatter {
+    std::string make_option_usage(const CLI::Option* option) const override { return make_option_name(option, true); }
+};
+
+}  // namespace
+
 void CommandLine::positionals(const std::string& name, std::vector<std::string>& values, const std::string& sentence)
 {
-    command_->add_option(name, values, sentence)->required()->type_name("");
+    CLI::Option* const option = command_->add_option(name, values, sentence)->required()->type_name("");
+    if (name.find("...") != std::string::npos) {  // The name tells which of them may be more than one.
+        option->option_text("REQUIRED");
+        command_->formatter(std::make_shared<NamedAsGiven>());
+    }
 }
 
 void CommandLine::flag(const std::string& names, bool& value, const std::string& sentence)

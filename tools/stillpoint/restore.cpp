@@ -1,13 +1,17 @@
 // `stillpoint restore`: makes a pool from a copy, with all room taken on the disk. The old pool or the new one is there at every moment.
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
 #include <optional>
+#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
+#include "increment.hpp"
 #include "media/open.hpp"
 #include "media/file_names.hpp"
 #include "os/clock.hpp"
@@ -21,7 +25,8 @@ namespace {
 
 constexpr std::string_view examples = "  stillpoint restore backup/bank.pool bank.pool           where there is no bank.pool\n"
                                       "  stillpoint restore --force backup/bank.pool bank.pool   in place of it\n"
-                                      "  zstd -d < bank.zst | stillpoint restore - bank.pool\n";
+                                      "  zstd -d < bank.zst | stillpoint restore - bank.pool\n"
+                                      "  stillpoint restore backup/bank.pool backup/bank.monday backup/bank.tuesday bank.pool\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 made, and verified; 64 wrong usage; 65 the copy is damaged, or not a pool; 66 no such file; 71 no\n"
@@ -29,7 +34,9 @@ constexpr std::string_view exit_code_lines =
     "  permission\n";
 
 struct RestoreArguments {
+    std::vector<std::string> files;       ///< as given: the copy, its increments, the pool
     std::string copy_path;
+    std::vector<std::string> increments;  ///< in their order
     std::string path;
     bool force = false;
     bool json = false;
@@ -88,8 +95,38 @@ Result<PoolFileCopyFigures> take_copy(const RestoreArguments& arguments, CopiedF
     return figures;
 }
 
-int restore(const RestoreArguments& arguments, bool progress)
+/// The names of the copy, the increments and the pool. Errors: invalid_argument.
+Result<void> take_names(RestoreArguments& arguments)
 {
+    auto& files = arguments.files;
+    if (files.size() < 2) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "POOL is missing: name the copy, and then the pool that is to be made of it");
+    }
+    if (std::count(files.begin(), files.end() - 1, "-") > 1) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "standard input (-) is given twice; save one of the streams as a file");
+    }
+    arguments.copy_path = files.front();
+    arguments.path = files.back();
+    arguments.increments.assign(files.begin() + 1, files.end() - 1);
+    if (arguments.copy_path != "-" && is_increment(arguments.copy_path)) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "{} is an increment: name the full copy that it follows first, then the increments in their order, then the new pool",
+                    arguments.copy_path);
+    }
+    return {};
+}
+
+std::string folder_of(const std::string& path)
+{
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+int restore(RestoreArguments& arguments, bool progress)
+{
+    if (auto named = take_names(arguments); !named) {
+        return report_failure(named.error());
+    }
     const auto old = lock_old_pool(arguments);
     if (!old) {
         return report_failure(old.error());
@@ -101,6 +138,10 @@ int restore(const RestoreArguments& arguments, bool progress)
     }
     if (!from_pipe && access(arguments.copy_path.c_str(), F_OK) != 0) {
         return report_error(exit_codes::no_input, text_of("cannot open {}: {}; check the path", arguments.copy_path, std::strerror(errno)));
+    }
+    const auto chain = open_chain(arguments.increments, folder_of(arguments.path));
+    if (!chain) {
+        return report_failure(chain.error());
     }
     const std::string unfinished = unfinished_name(arguments.path);
     auto file = CopiedFile::open(unfinished, from_pipe ? 0600U : mode_of(arguments.copy_path));
@@ -115,6 +156,14 @@ int restore(const RestoreArguments& arguments, bool progress)
             unlink(unfinished.c_str());
         }
         return report_failure(figures.error());
+    }
+    if (!chain->empty()) {
+        if (auto added = add_increments(*file, from_pipe ? "standard input" : arguments.copy_path, *chain); !added) {
+            if (added.error().code != SP_E_NO_SPACE && added.error().code != SP_E_IO) {
+                unlink(unfinished.c_str());
+            }
+            return report_failure(added.error());
+        }
     }
     if (auto taken = file->take_room(); !taken) {
         return report_failure(taken.error());
@@ -141,8 +190,8 @@ void add_restore(CLI::App& app, Invocation& invocation)
 {
     CommandLine line(app, invocation, "restore", "Make a pool from a copy of it, and verify it first.");
     const auto arguments = std::make_shared<RestoreArguments>();
-    line.positional("COPY", arguments->copy_path, true, "Path of the copy, which is only read; - is standard input.");
-    line.positional("POOL", arguments->path, true, "Path of the pool file.");
+    line.positionals("COPY [INCREMENT...] POOL", arguments->files,
+                     "Path of the copy, which is only read; its increments, in their order; path of the pool file. - is standard input.");
     line.flag("--force", arguments->force, "Replace the pool file if there is one.");
     line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");

@@ -61,6 +61,11 @@ void print_copy_text(const std::string& path, const std::string& from, const Cop
     if (copy.was_resumed) {
         print("an unfinished copy was there: {} of it had to be written\n", size_text(figures.bytes_written));
     }
+    print_how_it_was_held(figures);
+}
+
+void print_how_it_was_held(const PoolFileCopyFigures& figures)
+{
     if (figures.was_in_use) {
         print("process {} {} for {}, the last of {} passes; {} had changed since the one before\n", figures.process,
               figures.was_paused ? "was stopped" : "wrote nothing to the pool", milliseconds(figures.held_ns), figures.passes,
@@ -74,11 +79,17 @@ void print_copy_json(const std::string& path, const std::string& from, const Cop
     Json json;
     json.begin_object().text("pool", from).text("new", path).text("engine", verified.engine);
     json.number("durable_epoch", verified.recovery.epoch).number("file_bytes", copy.file_bytes);
-    json.boolean("resumed", copy.was_resumed).boolean("in_use", figures.was_in_use).number("process", figures.process);
+    json.boolean("resumed", copy.was_resumed);
+    add_figures(json, figures);
+    answer(std::move(json));
+}
+
+void add_figures(Json& json, const PoolFileCopyFigures& figures)
+{
+    json.boolean("in_use", figures.was_in_use).number("process", figures.process);
     json.number("passes", figures.passes).number("bytes_read", figures.bytes_read).number("bytes_written", figures.bytes_written);
     json.number("bytes_in_last_pass", figures.bytes_in_last_pass).boolean("paused", figures.was_paused);
     json.number("held_ns", figures.held_ns).number("elapsed_ns", figures.elapsed_ns);
-    answer(std::move(json));
 }
 
 }  // namespace stillpoint::tool

@@ -30,6 +30,10 @@ struct CopySize {
 };
 [[nodiscard]] inline CopySize size_of(const CopiedFile& copy) noexcept { return {copy.size_bytes(), copy.was_resumed()}; }
 
+/// How long the program did not write, if one had the pool open.
+void print_how_it_was_held(const PoolFileCopyFigures& figures);
+void add_figures(Json& json, const PoolFileCopyFigures& figures);
+
 void print_copy_text(const std::string& path, const std::string& from, const CopySize& copy, const PoolFileCopyFigures& figures,
                      const VerifiedCopy& verified);
 void print_copy_json(const std::string& path, const std::string& from, const CopySize& copy, const PoolFileCopyFigures& figures,

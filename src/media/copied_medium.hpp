@@ -1,0 +1,46 @@
+#pragma once
+// A copy as a medium, before it has its first block and its name, and where it leaves out what its base has: so that the pool in it can
+// be examined.
+
+#include <cstdint>
+#include <string>
+
+#include "media/copied_file.hpp"
+#include "media/medium.hpp"
+
+namespace stillpoint {
+
+/// For reading only; a block medium. The copy lives as long, and takes no pass meanwhile.
+class CopiedMedium final : public Medium {
+public:
+    /// `path` is for messages. `base` is open for reading and has what the copy leaves out; -1: that cannot be read (io).
+    CopiedMedium(const CopiedFile& copy, std::string path, int base) : copy_(copy), path_(std::move(path)), base_(base) {}
+
+    [[nodiscard]] std::string_view path() const noexcept override { return path_; }
+    [[nodiscard]] Durability durability() const noexcept override { return durability_; }
+    void set_durability(Durability durability) noexcept override { durability_ = durability; }
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return copy_.size_bytes(); }
+    [[nodiscard]] std::string_view mechanism() const noexcept override { return "read only: an unfinished copy"; }
+    [[nodiscard]] MediumCounters counters() const noexcept override { return {}; }
+    [[nodiscard]] Result<void> resize(std::uint64_t size) override;
+    [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
+    [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
+    [[nodiscard]] Result<void> sync() override;
+    [[nodiscard]] bool byte_addressable() const noexcept override { return false; }
+    [[nodiscard]] const std::byte* mapping() const noexcept override { return nullptr; }
+    void store(std::uint64_t, const void*, std::size_t) noexcept override {}
+    void store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept override {}
+    void write_back(std::uint64_t, std::size_t) noexcept override {}
+    void fence() noexcept override {}
+
+private:
+    [[nodiscard]] Result<void> read_block(std::uint64_t offset, std::span<std::byte> destination) const;
+    [[nodiscard]] Result<void> read_base(std::uint64_t offset, std::span<std::byte> destination) const;
+
+    const CopiedFile& copy_;
+    std::string path_;
+    int base_;
+    Durability durability_ = Durability::process;
+};
+
+}  // namespace stillpoint
