@@ -345,6 +345,7 @@ Result<void> CopiedFile::patch(std::uint64_t page, const std::byte* bytes)
         return {};
     }
     digests_[offset / block_bytes] = 0;
+    size_at_begin_ = size_bytes_;
     if (are_zero(bytes, page_bytes)) {
         return put_zeroes(offset, page_bytes);
     }

@@ -74,8 +74,6 @@ public:
     /// The file is an ordinary one, durably. To be called when it has its name, so that a copier that is killed never leaves a file under
     /// the first one that is not recognised. Until then it is a page longer than its source, which does a pool no harm. Errors: io.
     [[nodiscard]] Result<void> remove_mark();
-    /// Lets go of the lock; nothing may be written after it.
-    void unlock() noexcept { file_.reset(); }
     /// Takes room on the disk for every byte. Nothing where the file system cannot. Errors: no_space.
     [[nodiscard]] Result<void> take_room();
 

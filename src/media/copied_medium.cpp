@@ -15,11 +15,22 @@ tl::unexpected<Failure> refusal(const std::string& path) { return fail(SP_E_POOL
 }  // namespace
 
 Result<void> CopiedMedium::resize(std::uint64_t size) { return size == size_bytes() ? Result<void>{} : Result<void>{refusal(path_)}; }
+Result<void> CopiedMedium::sync() { return changed_ != nullptr ? Result<void>{} : Result<void>{refusal(path_)}; }
+
 Result<void> CopiedMedium::write(std::span<const BlockWrite> batch)
 {
-    return batch.empty() ? Result<void>{} : Result<void>{refusal(path_)};
+    if (changed_ == nullptr) {
+        return refusal(path_);
+    }
+    for (const BlockWrite& write : batch) {
+        for (std::size_t at = 0; at < write.size; at += page_bytes) {
+            if (auto patched = changed_->patch((write.offset + at) / page_bytes, write.data + at); !patched) {
+                return patched;
+            }
+        }
+    }
+    return {};
 }
-Result<void> CopiedMedium::sync() { return refusal(path_); }
 
 Result<void> CopiedMedium::read(std::uint64_t offset, std::span<std::byte> destination) const
 {

@@ -10,11 +10,13 @@
 
 namespace stillpoint {
 
-/// For reading only; a block medium. The copy lives as long, and takes no pass meanwhile.
+/// A block medium. The copy lives as long, and takes no pass meanwhile.
 class CopiedMedium final : public Medium {
 public:
     /// `path` is for messages. `base` is open for reading and has what the copy leaves out; -1: that cannot be read (io).
     CopiedMedium(const CopiedFile& copy, std::string path, int base) : copy_(copy), path_(std::move(path)), base_(base) {}
+    /// For writing too: what is written becomes durable with CopiedFile::finish().
+    CopiedMedium(CopiedFile& copy, std::string path) : copy_(copy), changed_(&copy), path_(std::move(path)) {}
 
     [[nodiscard]] std::string_view path() const noexcept override { return path_; }
     [[nodiscard]] Durability durability() const noexcept override { return durability_; }
@@ -38,8 +40,9 @@ private:
     [[nodiscard]] Result<void> read_base(std::uint64_t offset, std::span<std::byte> destination) const;
 
     const CopiedFile& copy_;
+    CopiedFile* changed_ = nullptr;  ///< nullptr: it is for reading only
     std::string path_;
-    int base_;
+    int base_ = -1;
     Durability durability_ = Durability::process;
 };
 

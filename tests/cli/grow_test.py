@@ -78,6 +78,23 @@ class Grow(CommandLineTest):
         self.assert_ends_well(self.bank(2000, pool=large))
         self.assert_sound(large)
 
+    def test_a_copy_that_is_killed_has_more_or_no_name(self):
+        self.assert_ends_well(self.bank(1000, "--pool-max", "16M"))
+        large = self.folder / "large.pool"
+        copy = [str(word) for word in (TOOL, "copy", self.pool, large, "--pool-max", "1G")]
+        begun = time.monotonic()
+        subprocess.run(copy, stdout=subprocess.DEVNULL, check=True)
+        whole_s = time.monotonic() - begun
+        for turn in range(16):  # Closer and closer to its end.
+            large.unlink(missing_ok=True)
+            with subprocess.Popen(copy, stdout=subprocess.DEVNULL) as one:
+                time.sleep(whole_s * (0.7 + turn / 40))
+                one.kill()
+            if large.exists():
+                self.assertEqual(self.maximum(large), 1 << 30)
+        self.assert_refused(self.stillpoint("copy", self.pool, "small.pool", "--pool-max", "8M"), 64, "16 MiB")
+        self.assertFalse((self.folder / "small.pool").exists() or (self.folder / "small.pool.partial").exists())
+
     def test_killed_in_the_middle(self):
         """The command is killed, and the start that makes the tables longer: before its first checkpoint, and around it."""
         chance = random.Random(27)

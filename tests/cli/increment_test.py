@@ -86,7 +86,7 @@ class Increments(IncrementTest):
         self.assertEqual(figures["increment_bytes"], self.new.stat().st_size)
         self.assertGreater(figures["changed_pages"], 0)
         again = json.loads(self.copy("--json", "--incremental-since", self.new, self.pool, self.folder / "same").stdout)
-        self.assertEqual((again["verified"], again["changed_pages"], again["cleared_pages"]), (False, 0, 0))
+        self.assertEqual((again["verified"], again["changed_pages"], again["cleared_pages"]), (True, 0, 0))
 
     def test_of_a_program_at_work(self):
         for options in (SMALL, ("--durability", "power", *SMALL[2:]), ("--medium", "memory", *SMALL)):
@@ -96,12 +96,15 @@ class Increments(IncrementTest):
                 self.copy(self.pool, base)
                 figures = json.loads(self.copy("--json", "--incremental-since", base, self.pool, first).stdout)
                 self.assertEqual((figures["in_use"], figures["process"], figures["verified"]), (True, program.pid, True))
+                second = self.folder / "second"
+                figures = json.loads(self.copy("--json", "--incremental-since", first, self.pool, second).stdout)
+                self.assertEqual((figures["in_use"], figures["verified"]), (True, False))
                 self.assertIsNone(program.poll())
                 program.kill()
                 program.wait()
-                self.assertEqual(self.restore(base, first).returncode, 0)
+                self.assertEqual(self.restore(base, first, second).returncode, 0)
                 self.assertIn("run 2 start ", self.stillpoint("run", "--quiet", "--pool", self.new, "--", COUNTER).stdout)
-                for path in (self.new, self.pool, base, first):
+                for path in (self.new, self.pool, base, first, second):
                     path.unlink()
 
     def test_go_through_pipes(self):
@@ -186,6 +189,20 @@ class Refusals(IncrementTest):
         for length in (20, 5000, len(sound) - 1):
             self.first.write_bytes(sound[:length])
             self.assert_nothing_made(self.restore(self.base, self.first), 65, "ends|missing")
+
+    def test_of_a_damaged_pool(self):
+        self.large_pool()
+        base = self.folder / "base"
+        self.copy(self.pool, base)
+        first = self.folder / "first"
+        self.increment(base, first)
+        with self.pool.open("r+b") as file:
+            for page in range(0, self.pool.stat().st_size // 4096):
+                file.seek(page * 4096 + 512)
+                file.write(b"damaged")
+        for since in (base, first):
+            done = self.stillpoint("copy", "--incremental-since", since, self.pool, self.new)
+            self.assert_nothing_made(done, 65, "not (copied|sound)|damage|checksum")
 
     def test_of_bad_words(self):
         self.chain()

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "increment.hpp"
+#include "media/copied_medium.hpp"
 #include "media/file_names.hpp"
 #include "media/open.hpp"
 #include "option_flags.hpp"
@@ -50,6 +51,18 @@ Result<void> publish(CopiedFile& copy, const std::string& unfinished, const Copy
     }
     auto named = give_name(unfinished, arguments.new_path);
     return named ? copy.remove_mark() : named;
+}
+
+/// Before the copy has its name: it never has one with the old maximum. Errors: as raise_maximum.
+Result<void> raise_maximum_of(CopiedFile& copy, const CopyArguments& arguments)
+{
+    if (arguments.maximum_mb == 0) {
+        return {};
+    }
+    auto opened = open_pool_of(arguments.path, std::make_unique<CopiedMedium>(copy, arguments.path), false);
+    const auto raised = opened ? raise_maximum(*opened, arguments.path, arguments.maximum_mb * mib)
+                               : Result<RaisedMaximum>(pass_on(opened.error()));
+    return raised ? Result<void>{} : Result<void>{pass_on(raised.error())};
 }
 
 int copy_to_rados(const CopyArguments& arguments, bool progress)
@@ -118,22 +131,17 @@ int copy_pool(const CopyArguments& arguments, bool progress)
     const auto figures = from_rados ? copy_out_of_rados(arguments.path, *copy)
                                     : copy_pool_file(arguments.path, *copy, {arguments.hold_max_ms * 1'000'000, arguments.pause, line});
     erase_copy_progress(line);
-    auto verified = figures ? finish_and_verify(*copy, unfinished, arguments.path, progress)
-                            : Result<VerifiedCopy>(pass_on(figures.error()));
+    const auto raised = figures ? raise_maximum_of(*copy, arguments) : Result<void>(pass_on(figures.error()));
+    auto verified = raised ? finish_and_verify(*copy, unfinished, arguments.path, progress) : Result<VerifiedCopy>(pass_on(raised.error()));
     if (!verified) {
-        if (to_pipe || copy->size_bytes() == 0) {
+        const bool is_refused = figures && !raised && raised.error().code != SP_E_NO_SPACE && raised.error().code != SP_E_IO;
+        if (to_pipe || copy->size_bytes() == 0 || is_refused) {
             unlink(unfinished.c_str());
         }
         return report_failure(verified.error());
     }
     if (auto published = publish(*copy, unfinished, arguments, to_pipe); !published) {
         return report_failure(published.error());
-    }
-    copy->unlock();
-    if (arguments.maximum_mb != 0) {
-        if (auto raised = raise_maximum(arguments.new_path, arguments.maximum_mb * mib); !raised) {
-            return report_failure(raised.error());
-        }
     }
     if (arguments.json) {
         print_copy_json(arguments.new_path, arguments.path, size_of(*copy), *figures, *verified);

@@ -120,12 +120,16 @@ Result<Made> make(const IncrementArguments& arguments, const Base& base, const s
         return pass_on(changes.error());
     }
     changes->leave_out(base.digests);
+    // A pool at rest stays so until the increment is verified, and has all that is left out.
+    const auto at_rest = open_pool_to_read(arguments.path, true);
     const auto figures = copy_pool_file(arguments.path, *changes, arguments.options);
     erase_copy_progress(arguments.options.progress);
     if (!figures) {
         return pass_on(figures.error());
     }
-    const auto opened = open_pool_of(arguments.path, std::make_unique<CopiedMedium>(*changes, arguments.path, base.file.get()), true);
+    const os::Descriptor pool{at_rest ? open(arguments.path.c_str(), O_RDONLY | O_CLOEXEC) : -1};
+    const int unchanged = base.file.valid() ? base.file.get() : pool.get();
+    const auto opened = open_pool_of(arguments.path, std::make_unique<CopiedMedium>(*changes, arguments.path, unchanged), true);
     const auto state = opened ? state_of(*opened) : Result<layout::FileState>(pass_on(opened.error()));
     if (!state) {
         return pass_on(state.error());
@@ -135,7 +139,7 @@ Result<Made> make(const IncrementArguments& arguments, const Base& base, const s
         return pass_on(checked.error());
     }
     Made made{{}, *figures};
-    if (base.file.valid()) {
+    if (unchanged >= 0) {
         if (const auto verified = verify(*opened, arguments.progress, {}); !verified) {
             const Failure& found = verified.error();
             return fail(found.code, found.os_error, "{} is not copied, since its copy is not sound: {}", arguments.path, found.text());
@@ -158,7 +162,7 @@ void print_text(const IncrementArguments& arguments, const Made& made)
           size_text(header.own.file_bytes), size_text(header.increment_bytes), static_cast<double>(made.figures.elapsed_ns) / 1e9);
     print_how_it_was_held(made.figures);
     if (!made.is_verified) {
-        print("the pool in it is verified when it is restored, since its base is an increment\n");
+        print("the pool in it is verified when it is restored, since a program has it open and its base is an increment\n");
     }
 }
 

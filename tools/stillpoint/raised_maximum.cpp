@@ -5,18 +5,19 @@
 #include "heap/image_heap.hpp"
 #include "option_flags.hpp"
 #include "output.hpp"
-#include "pool_access.hpp"
 
 namespace stillpoint::tool {
 
 Result<RaisedMaximum> raise_maximum(const std::string& path, std::uint64_t image_bytes_max)
 {
     auto opened = open_pool_to_change(path);
-    if (!opened) {
-        return pass_on(opened.error());
-    }
-    const EngineDriver& driver = *opened->driver;
-    const std::uint64_t before = opened->pool.facts().image_bytes_max;
+    return opened ? raise_maximum(*opened, path, image_bytes_max) : Result<RaisedMaximum>(pass_on(opened.error()));
+}
+
+Result<RaisedMaximum> raise_maximum(OpenedPool& opened, const std::string& path, std::uint64_t image_bytes_max)
+{
+    const EngineDriver& driver = *opened.driver;
+    const std::uint64_t before = opened.pool.facts().image_bytes_max;
     if (driver.table_format != layout::TableFormat::plain || !driver.opened_by.empty()) {
         const char* const way = driver.opened_by.empty()
                                     ? "make a new pool with a larger --pool-max, and let the program copy its data there"
@@ -32,10 +33,10 @@ Result<RaisedMaximum> raise_maximum(const std::string& path, std::uint64_t image
         return fail(SP_E_INVALID_ARGUMENT, 0, "{}: the maximum is {}, and is only ever raised; make a new pool for a smaller one", path,
                     size_text(before));
     }
-    if (auto enough = lengthened_tables_fit(opened->pool.facts(), image_bytes_max); !enough) {
+    if (auto enough = lengthened_tables_fit(opened.pool.facts(), image_bytes_max); !enough) {
         return pass_on(enough.error());
     }
-    if (auto done = opened->pool.raise_maximum(image_bytes_max); !done) {
+    if (auto done = opened.pool.raise_maximum(image_bytes_max); !done) {
         return pass_on(done.error());
     }
     return raised;
