@@ -28,16 +28,24 @@ INCREMENTS_MAX = 2
 KINDS = ("undisturbed", "the copier is killed", "the program is killed")
 
 
-TELL_WHAT_BEGUN = ("pronto_ledger", "spht_ledger")
+# These ledgers check what they have noted from both sides: a copy has at least what was acknowledged before it was made, and at most
+# what had begun afterwards. For each, where the counts of what had begun lie in its file: (first byte, bytes between two, bytes, how many).
+BEGUN = {"pronto_ledger": [(8, 64, 32, None)], "spht_ledger": [(8, 64, 32, None)],
+         "breeze_ledger": [(56, 16, 8, 8), (56 + 136, 16, 8, 8)]}  # of each of two pools, after its address
 
 
-def told_by_both(before, after):
-    """The files of these ledgers: a word, and for each thread four counts of what had begun and four of what was acknowledged. A copy has
-    at least what was acknowledged before it was made, and at most what had begun afterwards."""
+def told_by_both(name, before, after):
     merged = bytearray(before)
-    for thread in range(8, len(merged), 64):
-        merged[thread:thread + 32] = after[thread:thread + 32]
+    for first, step, size, count in BEGUN[name]:
+        end = len(merged) if count is None else first + count * step
+        for at in range(first, end, step):
+            merged[at:at + size] = after[at:at + size]
     return bytes(merged)
+
+
+def files_of(path, pools):
+    """The program's other pools lie beside the first one; so do their copies."""
+    return [path, *(Path(f"{path}.second") for _ in range(pools - 1))]
 
 
 class CopyLoop(Loop):
@@ -54,8 +62,9 @@ class CopyLoop(Loop):
 
     def remove_copies(self):
         for path in (self.copy, *self.increments, self.restored):
-            for left in (path, Path(f"{path}.partial"), Path(f"{path}.partial.changes")):
-                left.unlink(missing_ok=True)
+            for file in files_of(path, len(self.pools())):
+                for left in (file, Path(f"{file}.partial"), Path(f"{file}.partial.changes")):
+                    left.unlink(missing_ok=True)
 
     def start(self):
         with self.output.open("wb") as output:
@@ -66,11 +75,11 @@ class CopyLoop(Loop):
                 raise Broken(f"the program did not get to work: {self.output.read_text(errors='replace')}")
             time.sleep(0.01)
 
-    def copier(self, new, base):
-        """A copier of the pool to the file `new`: of all, or of what has changed since `base`."""
+    def copier(self, pool, new, base):
+        """A copier of a pool to the file `new`: of all, or of what has changed since `base`."""
         pause = ["--pause"] if self.options.pause else []
         since = ["--incremental-since", str(base)] if base else []
-        return subprocess.Popen([self.tool.program("stillpoint"), "copy", "--json", "--quiet", *pause, *since, str(self.pool), str(new)],
+        return subprocess.Popen([self.tool.program("stillpoint"), "copy", "--json", "--quiet", *pause, *since, str(pool), str(new)],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finished_copy(self, copier):
@@ -86,22 +95,27 @@ class CopyLoop(Loop):
         return figures
 
     def take_copy(self, kind, new, base=None):
-        """The acknowledgements that were there before the copy began."""
-        before = self.told()
-        copier = self.copier(new, base)
-        if kind == "undisturbed":
-            self.finished_copy(copier)
-            return before
-        time.sleep(self.random.uniform(0, max(0.02, 1.2 * self.last_copy_s)))
+        """Copies each of the program's pools. Returns the acknowledgements that were there before the copy began."""
+        before, pools = self.told(), self.pools()
+        bases = files_of(base, len(pools)) if base else [None] * len(pools)
+        disturbed = self.random.randrange(len(pools))
+        for number, names in enumerate(zip(pools, files_of(new, len(pools)), bases)):
+            self.take_file(kind if number == disturbed else "undisturbed", *names)
+        return before
+
+    def take_file(self, kind, pool, new, base):
+        copier = self.copier(pool, new, base)
+        if kind != "undisturbed":
+            time.sleep(self.random.uniform(0, max(0.02, 1.2 * self.last_copy_s)))
         if kind == "the program is killed":
             kill(self.process)
-            self.finished_copy(copier)
-            return before
-        copier.kill()
-        copier.communicate()
-        if not new.exists():  # Otherwise it had ended.
-            self.finished_copy(self.copier(new, base))
-        return before
+        if kind == "the copier is killed":
+            copier.kill()
+            copier.communicate()
+            if new.exists():  # The copier had ended.
+                return
+            copier = self.copier(pool, new, base)
+        self.finished_copy(copier)
 
     def take_chain(self, kind):
         """A copy and up to INCREMENTS_MAX increments, each made as the program works; restored. What was acknowledged before the last."""
@@ -118,17 +132,18 @@ class CopyLoop(Loop):
         return before
 
     def restore(self, chain):
-        words = [self.tool.program("stillpoint"), "restore", "--quiet", *map(str, chain), str(self.restored)]
-        restorer = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(self.random.uniform(0, 0.2))
-        restorer.kill()
-        restorer.wait()
-        if self.restored.exists():
-            return
-        self.counts["restores killed"] += 1
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise Broken(f"stillpoint restore: exit code {done.returncode}: {done.stderr}")
+        for files in zip(*(files_of(path, len(self.pools())) for path in (*chain, self.restored))):
+            words = [self.tool.program("stillpoint"), "restore", "--quiet", *map(str, files)]
+            restorer = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(self.random.uniform(0, 0.2))
+            restorer.kill()
+            restorer.wait()
+            if files[-1].exists():
+                continue
+            self.counts["restores killed"] += 1
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise Broken(f"stillpoint restore: exit code {done.returncode}: {done.stderr}")
 
     def told(self):
         path = getattr(self.program, "acknowledged", None)
@@ -150,9 +165,6 @@ class CopyLoop(Loop):
             if told is not None:
                 self.program.acknowledged = told
 
-    def pools(self):
-        return [self.pool]
-
     def round(self):
         kind = self.random.choice(KINDS)
         if self.process is None or self.process.poll() is not None:
@@ -160,8 +172,8 @@ class CopyLoop(Loop):
         time.sleep(self.random.uniform(0, self.options.longest_ms / 1000))
         has_increments = self.random.random() < 0.5
         before = self.take_chain(kind) if has_increments else self.take_copy(kind, self.copy)
-        if self.program.name in TELL_WHAT_BEGUN and before:
-            before = told_by_both(before, self.told())
+        if self.program.name in BEGUN and before:
+            before = told_by_both(self.program.name, before, self.told())
         self.judge_copy(self.restored if has_increments else self.copy, before)
         self.remove_copies()
         self.counts[kind] += 1
@@ -174,7 +186,8 @@ class CopyLoop(Loop):
         finally:
             if self.process is not None:
                 kill(self.process)
-        self.tool.check(self.pool)
+        for pool in self.pools():
+            self.tool.check(pool)
         facts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
         held = sorted(self.held_ms) or [0]
         print(f"copy_loop: {self.program.name} ({self.options.engine}, {self.options.tracker}, {self.options.medium}, "
@@ -201,8 +214,8 @@ def main():
     parser.add_argument("--copy-folder", help="for the copies alone")
     parser.set_defaults(ceph_pool=None)  # Pools in Ceph are copied at rest only.
     options = parser.parse_args()
-    if not settle_engine(options) or options.engine == "breeze":
-        print(f"copy_loop: skipped: nothing to copy for engine {options.engine or 'of ' + str(options.program)}")
+    if not settle_engine(options):
+        print(f"copy_loop: skipped: no program for engine {options.engine or 'of ' + str(options.program)}")
         return SKIPPED
     options.folder = Path(options.folder or kill_loop.ROOT / "build" / "copy-loop")
     loop = None
