@@ -8,7 +8,7 @@
 namespace stillpoint {
 
 [[nodiscard]] std::uint64_t increment_checksum(const layout::IncrementHeader& header) noexcept;
-/// Bytes between the header and the first changed page. No count in `header` is more than 2^40.
+/// Bytes between the header and the first changed page. No count in `header` is more than 2^32.
 [[nodiscard]] std::uint64_t index_bytes_of(const layout::IncrementHeader& header) noexcept;
 
 }  // namespace stillpoint

@@ -21,7 +21,8 @@ namespace {
 using layout::IncrementHeader;
 using layout::PageRun;
 
-constexpr std::uint64_t pages_max = std::uint64_t{1} << 40;  ///< so that no product below overflows
+/// 16 TiB, several times the file of the largest pool: so no product below overflows, and digests take no more than 32 GiB of addresses.
+constexpr std::uint64_t pages_max = std::uint64_t{1} << 32;
 constexpr std::size_t piece_pages = 256;
 
 /// Ascending, without overlap, not empty, inside `pages`; `total` of them in all.
