@@ -134,6 +134,12 @@ def superblock_seeds():
     return seeds
 
 
+def increment_seeds():
+    """Each word of the header, and of the index after it, sealed."""
+    words = [*range(0, 208, 8), *range(4096, 4192, 8)]
+    return {"whole": b"\0", "sealed": b"\1"} | {f"word_{offset}": b"\1" + bytes(offset) + b"\1" for offset in words}
+
+
 def directory_seeds():
     shuffled = random.Random(1)
     inserts = bytes(value for number in range(40) for value in (0, number))
@@ -146,7 +152,7 @@ def main():
     families = {
         "options_fuzz": {name: text.encode() for name, text in OPTIONS.items()}, "heap_fuzz": HEAP, "version_table_fuzz": TABLE,
         "attach_fuzz": ATTACH, "semantic_log_fuzz": SEMANTIC_LOG, "superblock_fuzz": superblock_seeds(),
-        "directory_fuzz": directory_seeds(), "typed_image_fuzz": TYPED_IMAGE,
+        "directory_fuzz": directory_seeds(), "typed_image_fuzz": TYPED_IMAGE, "increment_fuzz": increment_seeds(),
     }
     for fuzzer, seeds in families.items():
         folder = CORPUS / fuzzer
