@@ -20,7 +20,7 @@ namespace stillpoint {
 namespace {
 
 constexpr std::uint64_t block_bytes = CopiedFile::block_bytes;
-constexpr IncrementedPool pool{{1, 2, 3}, "engine", 4};
+const IncrementedPool pool{{1, 2, 3}, "engine", 4};
 
 class IncrementTest : public testing::Test {
 protected:
