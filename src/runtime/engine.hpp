@@ -217,6 +217,11 @@ struct EngineDriver {
     /// Makes a private copy of a damaged pool, opened for writing, one that opens, with all that its checksums prove; for `stillpoint
     /// salvage`. nullptr: the engine cannot prove parts. Errors: pool_corrupt (nothing can be proved), io, no_space, no_memory.
     Result<SalvageReport> (*salvage)(Pool& pool) = nullptr;
+    /// Copies every object that a damaged pool proves into a new pool, for `stillpoint salvage`, where the engine knows the objects;
+    /// nullptr: it does not. The old pool is only read, and the new file is as for `compact`. Errors: pool_corrupt (nothing can be
+    /// proved), pool_full (no room for the description of one more type), and as `compact`.
+    Result<ObjectSalvage> (*salvage_objects)(const Pool& pool, const CompactionRequest& request,
+                                             void (*progress)(std::uint64_t done, std::uint64_t total)) = nullptr;
     /// Gives the disk back what the pool's durable state does not need, for `stillpoint trim`. `pool` is open for writing, and no program
     /// has it; a crash at any moment leaves it as it was. nullptr: the engine's pools have no such room. Errors: pool_corrupt, io,
     /// no_memory.

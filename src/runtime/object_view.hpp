@@ -41,6 +41,7 @@ struct ShownField {
 /// Valid during the call that shows it.
 struct ShownObject {
     std::uint64_t place;     ///< the byte of the image where its header lies: its name in this pool
+    std::uint64_t identity;  ///< no other object of the pool has had it, or has it in a copy that was made meanwhile
     std::uint64_t depth;     ///< pointers from the root to it, by the shortest way
     std::string_view type;
     std::uint64_t element_bytes;  ///< a larger object is an array; one with a tail is not

@@ -113,7 +113,7 @@ private:
     std::map<std::thread::id, std::vector<Line>> pending_;
 };
 
-class CrashMedium final : public Medium {
+class CrashMedium : public Medium {
 public:
     explicit CrashMedium(std::shared_ptr<CrashMemory> memory) : memory_(std::move(memory)) {}
 

@@ -43,8 +43,11 @@ std::vector<Help> helps_for(const std::string& path, const EngineDriver* driver,
         helps.push_back({text_of("stillpoint run --pool {} --damaged older-epoch -- PROGRAM", path),
                          "goes back to the epoch before the newest, if that one is sound"});
     }
-    if (driver->salvage != nullptr) {
-        helps.push_back({text_of("stillpoint salvage {} NEW", path), "makes a new pool of what is proved, and lists the rest"});
+    if (driver->salvage != nullptr || driver->salvage_objects != nullptr) {
+        const bool proves_data = driver->salvage_objects != nullptr || driver->sums_program_bytes;
+        helps.push_back({text_of("stillpoint salvage {}{} NEW", proves_data ? "" : "--accept-unproved ", path),
+                         proves_data ? "makes a new pool of what is proved, and lists the rest"
+                                     : "makes a new pool with the tables that are proved, and with data that no checksum covers"});
     }
     if (driver->opened_by.empty()) {
         helps.push_back({text_of("stillpoint run --pool {} --damaged read-only -- PROGRAM", path),

@@ -8,6 +8,7 @@
 #include "json.hpp"
 #include "new_file.hpp"
 #include "pool/image.hpp"
+#include "salvaged_objects.hpp"
 #include "whole_copy.hpp"
 
 namespace stillpoint::tool {
@@ -15,7 +16,8 @@ namespace stillpoint::tool {
 namespace {
 
 constexpr std::string_view examples = "  stillpoint salvage bank.pool bank-new.pool\n"
-                                      "  stillpoint salvage --json bank.pool bank-new.pool\n";
+                                      "  stillpoint salvage --json bank.pool bank-new.pool\n"
+                                      "  stillpoint salvage --accept-unproved cells.pool cells-new.pool\n";
 
 constexpr std::string_view exit_code_lines =
     "  0 made, and all of it is sound; 1 made, and something is older, lost or not proved: it is listed;\n"
@@ -26,6 +28,7 @@ constexpr std::string_view exit_code_lines =
 struct SalvageArguments {
     std::string path;
     std::string new_path;
+    bool accept_unproved = false;
     bool json = false;
     bool quiet = false;
 };
@@ -43,15 +46,25 @@ struct UnsoundHandle {
     std::vector<UnsoundBytes> bytes;
 };
 
+/// No checksum covers its bytes.
+struct UnprovedHandle {
+    std::string handle;
+    std::uint64_t size_bytes;
+};
+
 struct Salvaged {
     std::string engine;
     SalvageReport report;
     Verification verified;
     std::vector<std::string> parts;  ///< of the image, one for each run of unsound pages
     std::vector<UnsoundHandle> handles;
+    std::vector<UnprovedHandle> unproved;
     bool header_made_again = false;
 
-    [[nodiscard]] bool is_whole() const noexcept { return report.unsound.empty() && verified.damage_count == 0; }
+    [[nodiscard]] bool is_whole() const noexcept
+    {
+        return report.unsound.empty() && report.pages_unproved == 0 && verified.damage_count == 0;
+    }
 };
 
 /// The part of the image that the page lies in.
@@ -81,23 +94,9 @@ void note_handle(const HandleFacts& facts, std::uintptr_t base_address, Salvaged
     if (!unsound.bytes.empty()) {
         salvaged.handles.push_back(std::move(unsound));
     }
-}
-
-/// Errors: those of open_pool_to_read(); unsupported (the engine keeps nothing that proves parts).
-Result<std::string> engine_of(const std::string& path)
-{
-    const auto opened = open_pool_to_read(path, true);
-    if (!opened) {
-        return pass_on(opened.error());
+    if (salvaged.report.pages_unproved != 0) {
+        salvaged.unproved.push_back({facts.handle, facts.size_bytes});
     }
-    std::string engine(opened->driver->format.name);
-    if (opened->driver->salvage == nullptr) {
-        return fail(SP_E_POOL_ENGINE, 0,
-                    "{}: pools of the engine {} cannot be salvaged, since no checksum covers parts of the program's data; restore a copy "
-                    "(stillpoint restore)",
-                    path, engine);
-    }
-    return engine;
 }
 
 /// A copy of the file under the name `made`, an ordinary file.
@@ -168,6 +167,7 @@ void print_json(const SalvageArguments& arguments, const Salvaged& salvaged)
     json.begin_object().text("pool", arguments.path).text("new", arguments.new_path).text("engine", salvaged.engine);
     json.boolean("whole", salvaged.is_whole()).number("epoch", report.epoch);
     json.number("pages_sound", report.pages_sound).number("pages_older", report.pages_older).number("pages_lost", report.pages_lost);
+    json.number("pages_unproved", report.pages_unproved);
     json.boolean("tables_proved", report.tables_proved).boolean("lines_whole", report.lines_whole);
     json.boolean("header_made_again", salvaged.header_made_again);
     json.begin_array("pages");
@@ -184,6 +184,10 @@ void print_json(const SalvageArguments& arguments, const Salvaged& salvaged)
         }
         json.end_array().end_object();
     }
+    json.end_array().begin_array("handles_unproved");
+    for (const UnprovedHandle& handle : salvaged.unproved) {
+        json.begin_object().text("handle", handle.handle).number("size", handle.size_bytes).end_object();
+    }
     json.end_array().number("findings_total", salvaged.verified.damage_count).begin_array("findings");
     for (const Failure& finding : salvaged.verified.damages) {
         json.element(finding.text());
@@ -193,6 +197,18 @@ void print_json(const SalvageArguments& arguments, const Salvaged& salvaged)
 }
 
 std::string state_text(std::uint64_t epoch) { return epoch == 0 ? "lost: zeroes" : text_of("older: from epoch {}", epoch); }
+
+void print_unproved(const Salvaged& salvaged)
+{
+    if (salvaged.report.pages_unproved == 0) {
+        return;
+    }
+    print("  {} pages of the heap's tables and of objects are as the file has them: no checksum covers them\n",
+          salvaged.report.pages_unproved);
+    for (const UnprovedHandle& handle : salvaged.unproved) {
+        print("  handle \"{}\"  {} bytes  not proved\n", printable(handle.handle), handle.size_bytes);
+    }
+}
 
 void print_text(const SalvageArguments& arguments, const Salvaged& salvaged)
 {
@@ -223,6 +239,7 @@ void print_text(const SalvageArguments& arguments, const Salvaged& salvaged)
                   state_text(bytes.epoch));
         }
     }
+    print_unproved(salvaged);
     for (const Failure& finding : salvaged.verified.damages) {
         print("  not proved: {}\n", printable(finding.text()));
     }
@@ -231,14 +248,10 @@ void print_text(const SalvageArguments& arguments, const Salvaged& salvaged)
     }
 }
 
-Result<Salvaged> make(const SalvageArguments& arguments, const NewFile& file, bool progress)
+Result<Salvaged> make_of_pages(const SalvageArguments& arguments, std::string_view engine, const NewFile& file, bool progress)
 {
     Salvaged salvaged;
-    auto engine = engine_of(arguments.path);
-    if (!engine) {
-        return pass_on(engine.error());
-    }
-    salvaged.engine = std::move(*engine);
+    salvaged.engine = engine;
     if (auto copied = copy_file(arguments.path, file.first_name(), progress); !copied) {
         return pass_on(copied.error());
     }
@@ -256,13 +269,9 @@ Result<Salvaged> make(const SalvageArguments& arguments, const NewFile& file, bo
     return salvaged;
 }
 
-int salvage(const SalvageArguments& arguments, bool progress)
+int salvage_pages(const SalvageArguments& arguments, std::string_view engine, const NewFile& file, bool progress)
 {
-    const auto file = NewFile::at(arguments.new_path);
-    if (!file) {
-        return report_failure(file.error());
-    }
-    const auto salvaged = make(arguments, *file, progress);
+    const auto salvaged = make_of_pages(arguments, engine, file, progress);
     if (!salvaged) {
         return report_failure(salvaged.error());
     }
@@ -271,10 +280,49 @@ int salvage(const SalvageArguments& arguments, bool progress)
         return exit_codes::ok;
     }
     const SalvageReport& report = salvaged->report;
-    return report_error(exit_codes::found,
-                        text_of("{}: {} pages are older, {} are lost, and a check finds {} more that is wrong: look at the "
-                                "list before a program uses it",
-                                arguments.new_path, report.pages_older, report.pages_lost, salvaged->verified.damage_count));
+    return report_error(
+        exit_codes::found,
+        text_of("{}: {} pages are older, {} are lost{}, and a check finds {} more that is wrong: look at the "
+                "list before a program uses it",
+                arguments.new_path, report.pages_older, report.pages_lost,
+                report.pages_unproved == 0 ? "" : text_of(", {} are not proved", report.pages_unproved), salvaged->verified.damage_count));
+}
+
+int salvage(const SalvageArguments& arguments, bool progress)
+{
+    const auto file = NewFile::at(arguments.new_path);
+    if (!file) {
+        return report_failure(file.error());
+    }
+    std::string_view engine;
+    {
+        const auto opened = open_pool_to_read(arguments.path, true);
+        if (!opened) {
+            return report_failure(opened.error());
+        }
+        if (opened->driver->salvage_objects != nullptr) {
+            return salvage_objects(*opened, {arguments.path, arguments.new_path, arguments.json}, *file, progress);
+        }
+        engine = opened->driver->format.name;
+        if (opened->driver->salvage == nullptr) {
+            return report_failure(
+                fail(SP_E_POOL_ENGINE, 0,
+                     "{}: pools of the engine {} cannot be salvaged, since no checksum covers parts of the program's data; "
+                     "restore a copy (stillpoint restore)",
+                     arguments.path, engine)
+                    .value());
+        }
+        if (!opened->driver->sums_program_bytes && !arguments.accept_unproved) {
+            return report_failure(
+                fail(SP_E_POOL_ENGINE, 0,
+                     "{}: pools of the engine {} cannot be proved sound: checksums cover the tables of names alone, and none covers the "
+                     "heap and the program's objects, which are stored to in place; restore a copy (stillpoint restore), or take them "
+                     "as they are (stillpoint salvage --accept-unproved {} NEW)",
+                     arguments.path, engine, arguments.path)
+                    .value());
+        }
+    }
+    return salvage_pages(arguments, engine, *file, progress);
 }
 
 }  // namespace
@@ -285,6 +333,8 @@ void add_salvage(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<SalvageArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file; it is only read.");
     line.positional("NEW", arguments->new_path, true, "Path of the new pool, which must not exist.");
+    line.flag("--accept-unproved", arguments->accept_unproved,
+              "Of an engine whose checksums do not cover the program's data: take these as the file has them, and list them.");
     line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
     line.footer(examples, exit_code_lines);

@@ -9,6 +9,7 @@
 
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
+#include "core/pool_part.hpp"
 #include "engines/breeze/own_statistics.hpp"
 #include "engines/breeze/pointer_rewrite.hpp"
 #include "engines/breeze/scan.hpp"
@@ -146,9 +147,12 @@ Result<void> BreezePool::prepare_parts(const OpenOptions& options)
     parts_.geometry = Geometry::of(parts_.memory.bytes());
     parts_.next_version = header.versions_reserved;
     parts_.versions_end = header.versions_reserved;
-    if (auto loaded = parts_.types.load(parts_.memory); !loaded) {
+    look_at(parts_.findings, PoolPart::types);
+    if (auto loaded = parts_.is_salvaged ? parts_.types.load_whole(parts_.memory, *parts_.findings) : parts_.types.load(parts_.memory);
+        !loaded) {
         return loaded;
     }
+    look_at(parts_.findings, PoolPart::objects);
     if (auto prepared = parts_.zones.prepare(parts_.memory, parts_.geometry, parts_.key); !prepared) {
         return prepared;
     }
@@ -198,6 +202,8 @@ void BreezePool::end_old_transactions() noexcept
 
 Result<void> BreezePool::recover(unsigned threads)
 {
+    // Then old entries and records mean nothing, and the words that say so may be damaged.
+    const bool is_at_rest = parts_.is_salvaged && parts_.was_closed;
     // A killed process may have stored words that are still in the CPU's caches only: what is relied on is made durable first.
     parts_.memory.write_back(&parts_.memory.header(), sizeof(PoolHeader));
     parts_.memory.persist(&parts_.activations[0].header(), logs_max * sizeof(LogHeader));
@@ -206,11 +212,11 @@ Result<void> BreezePool::recover(unsigned threads)
         !prepared) {
         return prepared;
     }
-    if (auto undone = undo_transactions(); !undone) {
+    if (auto undone = is_at_rest ? Result<void>() : undo_transactions(); !undone) {
         return undone;
     }
     figures_.objects = scan_zones(parts_, threads).objects;
-    if (const std::uint64_t root = parts_.memory.header().root; root != 0 && parts_.zones.block_of(root) != root) {
+    if (const std::uint64_t root = parts_.memory.header().root; !parts_.is_salvaged && root != 0 && parts_.zones.block_of(root) != root) {
         return fail(SP_E_POOL_CORRUPT, 0,
                     "{}: the root leads to byte {} of the image, where no object begins: restore the pool from a copy", path_, root);
     }
@@ -223,7 +229,9 @@ Result<void> BreezePool::recover(unsigned threads)
         return pass_on(rewritten.error());
     }
     figures_.pointers_rewritten = *rewritten;
-    parts_.counts.apply_recovered();
+    if (!is_at_rest) {
+        parts_.counts.apply_recovered();
+    }
     return {};
 }
 
@@ -233,6 +241,7 @@ Result<std::unique_ptr<BreezePool>> BreezePool::open(Pool opened, const OpenOpti
     std::unique_ptr<BreezePool> pool(new BreezePool(std::move(opened)));
     pool->path_ = pool->pool_.medium().path();
     pool->parts_.findings = options.findings;
+    pool->parts_.is_salvaged = options.salvages;
     if (auto mapped = pool->map(options); !mapped) {
         return pass_on(mapped.error());
     }
@@ -247,13 +256,17 @@ Result<std::unique_ptr<BreezePool>> BreezePool::open(Pool opened, const OpenOpti
         return pass_on(begun.error());
     }
     PoolHeader& header = pool->parts_.memory.header();
+    pool->parts_.was_closed = header.clean == 1;
+    if (options.salvages) {
+        pool->parts_.counts.keep_all();
+    }
     const unsigned threads = threads_for(options);
     if (auto recovered = pool->recover(threads); !recovered) {
         return pass_on(recovered.error());
     }
     pool->parts_.memory.persist_word(header.clean, 0);
     pool->parts_.types.adopt_complete_descriptions();
-    if (options.collect || header.collecting != 0) {
+    if (!options.salvages && (options.collect || header.collecting != 0)) {
         // With damaged objects there is no collection, and what the last one has left half freed may not be counted on.
         auto collected = pool->collect();
         if (!collected && collected.error().code != SP_E_POOL_CORRUPT) {

@@ -31,6 +31,7 @@ struct OpenOptions {
     std::uint64_t journal_round_bytes = 0;  ///< on a file pages are brought up to date after so much; 0: as good
     bool counts_in_background = true;  ///< false: reference counts change in passes that the caller makes
     Findings* findings = nullptr;      ///< gets the damaged objects; nullptr: they are logged
+    bool salvages = false;  ///< for SoundObjects: see PoolParts::is_salvaged; with `findings`
 };
 
 /// The figures of an opening.

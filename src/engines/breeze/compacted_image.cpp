@@ -76,7 +76,7 @@ void CompactedImage::follow()
         const std::byte* const object = from_.bytes_of(block);
         visit_pointers(block, [&](std::uint64_t offset, std::uint64_t, PointerKind kind) {
             if (kind == PointerKind::strong) {
-                reach(from_.target_of(word_at(object + offset)));
+                reach(target_of(word_at(object + offset)));
             }
         });
         take_found();
@@ -88,18 +88,39 @@ Result<void> CompactedImage::place_objects()
     if (auto reserved = numbers_.reserve(from_.memory.bytes() / granule_bytes, "the places of a pool's objects"); !reserved) {
         return reserved;
     }
-    reach(load_word(from_.memory.header().root));
+    reach(root());
     follow();
     for (std::uint64_t number = 0;
          (from_.types.has_pinned() || (conversion_ != nullptr && conversion_->has_pinned())) && number < from_.zones.count(); ++number) {
         from_.zones.visit_blocks(number, [&](std::uint64_t block) {
-            if (from_.allocated(block) && (change_of(block) != nullptr ? *change_of(block)->to() : *from_.type_of(block)).is_pinned) {
+            const bool is_kept = sound_ != nullptr ? sound_->has(block) : from_.allocated(block);
+            if (is_kept && (change_of(block) != nullptr ? *change_of(block)->to() : *from_.type_of(block)).is_pinned) {
                 reach(block);
                 follow();
             }
         });
     }
+    if (sound_ != nullptr) {
+        hold_the_rest();
+    }
     return {};
+}
+
+void CompactedImage::hold_the_rest()
+{
+    // First those that no pointer leads to, and what they lead to; then of each ring that is left one object.
+    for (const bool are_rings : {false, true}) {
+        sound_->visit([&](std::uint64_t block) {
+            if (number_of(block) == 0 && (are_rings || sound_->references(block) == 0)) {
+                held_.push_back(block);
+                reach(block);
+                follow();
+            }
+        });
+    }
+    if (!held_.empty()) {
+        holder_ = place(SalvageHolder::bytes_for(held_.size()));
+    }
 }
 
 std::uint64_t CompactedImage::image_bytes_min(std::uint64_t more_zones) const noexcept
@@ -130,7 +151,7 @@ void CompactedImage::move_pointer(const std::byte* old_place, std::byte* new_pla
         return;
     }
     const bool is_weak = kind == PointerKind::weak;
-    const std::uint64_t target = from_.target_of(pointer);
+    const std::uint64_t target = target_of(pointer);
     std::uint64_t to = new_place_of(target);
     if (is_weak && to != 0 && word_at(old_place + offsetof(nvm_weak, version)) != from_.memory.object(target).version) {
         to = 0;  // The object was freed, and another one lies there.
@@ -150,21 +171,39 @@ void CompactedImage::move_pointer(const std::byte* old_place, std::byte* new_pla
     }
 }
 
+void CompactedImage::write_header(std::uint64_t to, std::uint32_t type, std::uint64_t version, std::uint64_t size) noexcept
+{
+    ObjectHeader& header = object_at(to);
+    const std::uint64_t granules = granules_for(size);
+    const std::uint64_t block_granules = granules > small_granules_max ? granules : block_sizes[size_class_of(granules)];
+    header.head = head_of(key_, to, {BlockState::allocated, block_granules});
+    header.owner = transaction;
+    header.counts += std::uint64_t{type} << type_shift;  // Pointers that were moved before may have counted.
+    header.version = version;
+    header.size = size;
+    header.generation = first_generation | header_check(key_, to, header) << header_check_shift;
+}
+
+void CompactedImage::make_holder(const SalvageHolder& type)
+{
+    const std::uint64_t to = geometry_.zones_offset + holder_;
+    write_header(to, type.id(), sound_->next_version(), SalvageHolder::bytes_for(held_.size()));
+    std::byte* const pointers = image_.data() + to + object_header_bytes;
+    set_word(pointers, held_.size());
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+        const std::uint64_t object = new_place_of(held_[i]);
+        set_word(pointers + SalvageHolder::bytes_for(i), base_ + object + object_header_bytes);
+        ++object_at(object).counts;
+    }
+}
+
 void CompactedImage::move(const Moved& object)
 {
     const ObjectHeader& old = from_.memory.object(object.from);
     const TypeChange* const change = change_of(object.from);
     const std::uint64_t size = size_after(object.from);
     const std::uint64_t to = geometry_.zones_offset + object.to;
-    ObjectHeader& header = object_at(to);
-    const std::uint64_t granules = granules_for(size);
-    const std::uint64_t block_granules = granules > small_granules_max ? granules : block_sizes[size_class_of(granules)];
-    header.head = head_of(key_, to, {BlockState::allocated, block_granules});
-    header.owner = transaction;
-    header.counts += std::uint64_t{from_.type_of(object.from)->id} << type_shift;
-    header.version = old.version;
-    header.size = size;
-    header.generation = first_generation | header_check(key_, to, header) << header_check_shift;
+    write_header(to, from_.type_of(object.from)->id, old.version, size);
     const std::byte* const from_bytes = from_.bytes_of(object.from);
     std::byte* const to_bytes = image_.data() + to + object_header_bytes;
     if (change == nullptr) {
@@ -188,10 +227,14 @@ Result<void> CompactedImage::make(const PoolHeader& header, std::uintptr_t base)
     const PoolHeader& old = from_.memory.header();
     auto& made = *reinterpret_cast<PoolHeader*>(image_.data());
     made = header;
-    made.versions_reserved = from_.versions_end;
+    made.versions_reserved = sound_ != nullptr ? sound_->next_version() + 1 : from_.versions_end.load();
     if (conversion_ != nullptr) {
         made.types_bytes = conversion_->records().size();
         std::memcpy(image_.data() + types_offset, conversion_->records().data(), made.types_bytes);
+    } else if (sound_ != nullptr) {
+        if (auto written = write_types(made); !written) {
+            return written;
+        }
     } else {
         made.types_bytes = old.types_bytes;
         std::memcpy(image_.data() + types_offset, &from_.memory.at<std::byte>(types_offset), made.types_bytes);
@@ -200,9 +243,32 @@ Result<void> CompactedImage::make(const PoolHeader& header, std::uintptr_t base)
     for (const Moved& object : objects_) {
         move(object);
     }
-    if (made.root = new_place_of(old.root); made.root != 0) {
+    if (made.root = new_place_of(root()); made.root != 0) {
         ++object_at(made.root).counts;
     }
+    return {};
+}
+
+Result<void> CompactedImage::write_types(PoolHeader& made)
+{
+    std::vector<std::byte> records = from_.types.whole_records();
+    if (!held_.empty()) {
+        const auto holder = SalvageHolder::make();
+        if (!holder) {
+            return pass_on(holder.error());
+        }
+        const std::vector<std::byte>& record = holder->record();
+        if (from_.types.find(holder->id()) == nullptr) {
+            records.insert(records.end(), record.begin(), record.end());
+        }
+        make_holder(*holder);
+    }
+    if (records.size() > types_bytes_max) {
+        return fail(SP_E_POOL_FULL, 0, "{}: no room for the description of one more type, whose object holds what nothing else leads to",
+                    from_.memory.medium().path());
+    }
+    made.types_bytes = records.size();
+    std::memcpy(image_.data() + types_offset, records.data(), records.size());
     return {};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The image of a new pool with the objects of another one that a program can reach: those of a size beside each other, in the order in
-// which they are reached.
+// which they are reached. Of a damaged pool: with all sound objects.
 
 #include <array>
 #include <cstdint>
@@ -9,6 +9,8 @@
 #include "core/result.hpp"
 #include "engines/breeze/conversion_plan.hpp"
 #include "engines/breeze/pool_parts.hpp"
+#include "engines/breeze/salvage_holder.hpp"
+#include "engines/breeze/sound_objects.hpp"
 #include "engines/breeze/zones.hpp"
 #include "os/reserved_array.hpp"
 #include "pool/pool.hpp"
@@ -21,7 +23,11 @@ public:
     /// transaction runs, and its counts are applied.
     explicit CompactedImage(PoolParts& from, ConversionPlan* conversion = nullptr) noexcept : from_(from), conversion_(conversion) {}
 
-    /// Finds the objects that the root and pinned ones lead to, and gives each a place. Errors: no_memory.
+    /// For a salvage: `from` is a damaged pool that was opened for it. `sound` outlives the image.
+    CompactedImage(PoolParts& from, SoundObjects& sound) noexcept : from_(from), conversion_(nullptr), sound_(&sound) {}
+
+    /// Finds the objects that the root and pinned ones lead to, in a damaged pool all sound ones, and gives each a place.
+    /// Errors: no_memory.
     [[nodiscard]] Result<void> place_objects();
     /// The size of the smallest image with room for the objects, and for as many zones more.
     [[nodiscard]] std::uint64_t image_bytes_min(std::uint64_t more_zones) const noexcept;
@@ -29,6 +35,11 @@ public:
     [[nodiscard]] std::uint64_t zones() const noexcept { return zones_; }
     [[nodiscard]] std::uint64_t objects() const noexcept { return objects_.size(); }
     [[nodiscard]] std::uint64_t object_bytes() const noexcept { return object_bytes_; }
+    /// Objects of a damaged pool that only the holder leads to: see SalvageHolder.
+    [[nodiscard]] std::uint64_t held() const noexcept { return held_.size(); }
+    /// After make(): where in the new image the header of an object lies that lay at that place; 0: it is not kept.
+    [[nodiscard]] std::uint64_t place_of(std::uint64_t block) noexcept { return new_place_of(block); }
+    [[nodiscard]] std::uint64_t holder() const noexcept { return held_.empty() ? 0 : geometry_.zones_offset + holder_; }
 
     /// Makes the image for a pool that has this header and lies at `base`. Errors: no_memory.
     [[nodiscard]] Result<void> make(const PoolHeader& header, std::uintptr_t base);
@@ -38,7 +49,7 @@ public:
 private:
     struct Moved {
         std::uint64_t from;  ///< the header's offset in the old image
-        std::uint64_t to;    ///< and in the new one, from the first zone on
+        std::uint64_t to;  ///< and in the new one, from the first zone on
     };
     /// A zone whose blocks have one size, and are given out in their order.
     struct OpenZone {
@@ -56,7 +67,18 @@ private:
     {
         return *reinterpret_cast<ObjectHeader*>(image_.data() + offset);
     }
+    void hold_the_rest();
     void move(const Moved& object);
+    void make_holder(const SalvageHolder& type);
+    /// Errors: pool_full.
+    [[nodiscard]] Result<void> write_types(PoolHeader& made);
+    void write_header(std::uint64_t to, std::uint32_t type, std::uint64_t version, std::uint64_t size) noexcept;
+    /// The object that is kept and that a pointer leads into; 0: none.
+    [[nodiscard]] std::uint64_t target_of(std::uint64_t pointer) const noexcept
+    {
+        return sound_ != nullptr ? sound_->target_of(pointer) : from_.target_of(pointer);
+    }
+    [[nodiscard]] std::uint64_t root() const noexcept { return sound_ != nullptr ? sound_->root() : load_word(from_.memory.header().root); }
     void move_pointer(const std::byte* old_place, std::byte* new_place, PointerKind kind);
     /// nullptr: the object stays as it is.
     [[nodiscard]] const TypeChange* change_of(std::uint64_t block) const noexcept
@@ -91,6 +113,9 @@ private:
 
     PoolParts& from_;
     ConversionPlan* conversion_;
+    SoundObjects* sound_ = nullptr;
+    std::vector<std::uint64_t> held_;
+    std::uint64_t holder_ = 0;  ///< in the new image, from the first zone on
     std::vector<Moved> objects_;
     std::uint64_t object_bytes_ = 0;
     os::ReservedArray<std::uint64_t> numbers_;  ///< places in objects_ + 1, by granule of the old image; 0: not reached

@@ -6,6 +6,7 @@
 #include "engines/breeze/object_view.hpp"
 #include "engines/breeze/offline.hpp"
 #include "engines/breeze/own_statistics.hpp"
+#include "engines/breeze/salvage.hpp"
 
 namespace stillpoint::breeze {
 
@@ -26,6 +27,7 @@ EngineDriver driver() noexcept
     made.show_objects = &show_objects;
     made.compact = &compact_pool;
     made.convert = &convert_pool;
+    made.salvage_objects = &salvage_objects;
     return made;
 }
 

@@ -101,7 +101,6 @@ private:
     void meet(std::uint64_t block, std::uint64_t depth);
     void show(const Waiting& object);
     [[nodiscard]] ShownPointer pointer_at(const std::byte* object, std::uint64_t place, const PointerRun& run) const noexcept;
-    [[nodiscard]] static std::string name_of(const Type& type, std::uint64_t size, std::uint64_t place, const PointerRun& run);
 
     PoolParts& pool_;
     const ObjectRequest& request_;
@@ -145,21 +144,6 @@ ShownPointer View::pointer_at(const std::byte* object, std::uint64_t place, cons
     return shown;
 }
 
-std::string View::name_of(const Type& type, std::uint64_t size, std::uint64_t place, const PointerRun& run)
-{
-    std::string name;
-    std::uint64_t in_element = place;
-    if (!type.has_tail && size > type.size) {  // An array of the type.
-        name = "[" + std::to_string(place / type.size) + "].";
-        in_element = place % type.size;
-    }
-    name += run.name;
-    if (run.count != 1) {
-        name += "[" + std::to_string((in_element - run.offset) / run.stride) + "]";
-    }
-    return name;
-}
-
 void View::show(const Waiting& object)
 {
     const ObjectHeader& header = pool_.memory.object(object.block);
@@ -169,7 +153,7 @@ void View::show(const Waiting& object)
     std::deque<std::string> names;  // Their texts stay where they are.
     type.visit_pointers(bytes, header.size, [&](std::uint64_t place, const PointerRun& run) {
         ShownPointer& shown = pointers.emplace_back(pointer_at(bytes, place, run));
-        shown.field = names.emplace_back(name_of(type, header.size, place, run));
+        shown.field = names.emplace_back(name_of_pointer(type, header.size, place, run));
     });
     std::ranges::sort(pointers, {}, &ShownPointer::offset);
     ShownData data;
@@ -181,6 +165,7 @@ void View::show(const Waiting& object)
     std::ranges::sort(data.fields,
                       [](const ShownField& a, const ShownField& b) { return std::tie(a.offset, a.field) < std::tie(b.offset, b.field); });
     show_(context_, {.place = object.block,
+                     .identity = header.version,
                      .depth = object.depth,
                      .type = type.name,
                      .element_bytes = type.has_tail ? header.size : type.size,
@@ -229,6 +214,21 @@ Result<ObjectFigures> View::run()
 }
 
 }  // namespace
+
+std::string name_of_pointer(const Type& type, std::uint64_t size, std::uint64_t place, const PointerRun& run)
+{
+    std::string name;
+    std::uint64_t in_element = place;
+    if (!type.has_tail && size > type.size) {  // An array of the type.
+        name = "[" + std::to_string(place / type.size) + "].";
+        in_element = place % type.size;
+    }
+    name += run.name;
+    if (run.count != 1) {
+        name += "[" + std::to_string((in_element - run.offset) / run.stride) + "]";
+    }
+    return name;
+}
 
 Result<ObjectFigures> show_objects(const Pool& pool, const ObjectRequest& request, Findings& findings,
                                    void (*show)(void* context, const ShownObject& object), void* context)

@@ -140,20 +140,62 @@ Result<RecoveryReport> inspect_pool(const Pool& pool)
     return report_of(**head, pool);
 }
 
-Result<std::unique_ptr<BreezePool>> open_copy(const Pool& pool, Findings& findings, OverlayMedium::Progress progress,
-                                              std::uintptr_t base_address)
+namespace {
+
+Result<std::unique_ptr<BreezePool>> open_in_memory(const Pool& pool, Findings& findings, OverlayMedium::Progress progress,
+                                                   OpenOptions options)
 {
     auto copy = copy_of(pool, progress);
     if (!copy) {
         return pass_on(copy.error());
     }
     constexpr std::uint64_t large_bytes = 64 * mib;
-    OpenOptions options;
-    options.base_address = base_address;
     options.threads = pool.facts().image_bytes < large_bytes ? 1 : 0;  // A caller may have no other threads.
     options.counts_in_background = false;
     options.findings = &findings;
     return BreezePool::open(std::move(*copy), options);
+}
+
+/// The words that say where pointers lead have no checksum. Errors: pool_corrupt.
+Result<void> check_addresses(const PoolHeader& header, const Pool& pool)
+{
+    const std::uint64_t base = header.bases[header.generation % bases_max];
+    const bool is_place = base % (2 * mib) == 0 && base >= window_base && base - window_base <= window_bytes - pool.facts().image_bytes;
+    if (!is_place || (header.generation == 1 && base != pool.facts().base_address)) {
+        return fail(
+            SP_E_POOL_CORRUPT, 0,
+            "{}: the address that the pool's pointers were made for is damaged: it says {:#x}; without it no pointer can be followed: "
+            "restore the pool from a copy",
+            pool.medium().path(), base);
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BreezePool>> open_copy(const Pool& pool, Findings& findings, OverlayMedium::Progress progress,
+                                              std::uintptr_t base_address)
+{
+    OpenOptions options;
+    options.base_address = base_address;
+    return open_in_memory(pool, findings, progress, options);
+}
+
+Result<std::unique_ptr<BreezePool>> open_damaged_copy(const Pool& pool, Findings& findings, OverlayMedium::Progress progress)
+{
+    findings.look_at(PoolPart::image_header);
+    const auto head = read_head(pool);
+    if (!head) {
+        return pass_on(head.error());
+    }
+    if (auto known = check_addresses((*head)->pool, pool); !known) {
+        return pass_on(known.error());
+    }
+    findings.look_at(PoolPart::logs);
+    check_logs(**head, pool, findings);
+    OpenOptions options;
+    options.salvages = true;
+    return open_in_memory(pool, findings, progress, options);
 }
 
 Result<std::unique_ptr<BreezePool>> open_sound_copy(const Pool& pool, OverlayMedium::Progress progress)

@@ -26,6 +26,11 @@ namespace stillpoint::breeze {
 [[nodiscard]] Result<std::unique_ptr<BreezePool>>
 open_copy(const Pool& pool, Findings& findings, void (*progress)(std::uint64_t done, std::uint64_t total), std::uintptr_t base_address = 0);
 
+/// As open_copy(), for a salvage: damage of single objects, and of the root, is left for SoundObjects, which the other findings are not.
+/// Errors: those of open_copy(); pool_corrupt (the address that pointers were made for is not known).
+[[nodiscard]] Result<std::unique_ptr<BreezePool>> open_damaged_copy(const Pool& pool, Findings& findings,
+                                                                    void (*progress)(std::uint64_t done, std::uint64_t total));
+
 /// As open_copy(), and a check has found nothing. Errors: pool_corrupt (also the first finding), and as open_copy().
 [[nodiscard]] Result<std::unique_ptr<BreezePool>> open_sound_copy(const Pool& pool,
                                                                   void (*progress)(std::uint64_t done, std::uint64_t total));

@@ -239,6 +239,9 @@ Result<std::uint64_t> rewrite_all(PoolParts& pool, std::uint64_t generation, uns
             }
             const std::uint64_t before = generation_in(pool.memory.object(block).generation);
             if (before < oldest || before > generation) {
+                if (pool.is_salvaged) {
+                    return;  // SoundObjects tells of it.
+                }
                 damaged.store(block, std::memory_order_relaxed);
             } else if (before != generation) {
                 rewriters[worker].rewrite(block, generation);

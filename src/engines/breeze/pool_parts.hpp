@@ -32,6 +32,8 @@ struct PoolParts {
     std::atomic<std::uint64_t> next_version{1};
     std::atomic<std::uint64_t> versions_end{0};  ///< those below are reserved durably
     std::uint64_t damaged_objects = 0;
+    bool is_salvaged = false;  ///< a salvage opens it: nothing is freed, and damage that other parts do not depend on is passed over
+    bool was_closed = false;   ///< in an orderly way, the last time: no transaction was unfinished, and all counts were applied
     Findings* findings = nullptr;  ///< gets them; nullptr: they are logged
 
     [[nodiscard]] std::uintptr_t base() const noexcept { return reinterpret_cast<std::uintptr_t>(memory.base()); }

@@ -56,7 +56,8 @@ bool Scan::is_unfinished(const ObjectHeader& header) const noexcept
 {
     const std::uint64_t number = header.owner >> owner_log_shift;
     const std::uint64_t id = header.owner & ((std::uint64_t{1} << owner_log_shift) - 1);
-    return !is_removed(Canary::unfinished_objects) && number < logs_max && id > pool_.activations[number].header().finished;
+    return !pool_.is_salvaged && !is_removed(Canary::unfinished_objects) && number < logs_max &&
+           id > pool_.activations[number].header().finished;
 }
 
 bool Scan::examine(std::uint64_t block, std::uint64_t granules)

@@ -126,6 +126,39 @@ Result<void> PoolTypes::load(PoolMemory& memory)
     return {};
 }
 
+Result<void> PoolTypes::load_whole(PoolMemory& memory, Findings& findings)
+{
+    memory_ = &memory;
+    const std::uint64_t used = load_word(memory.header().types_bytes);
+    bool ends_with_record = used == 0;
+    bool is_told = false;
+    // A record is durable before the word that counts it: one that lies after it is whole, or its checksum says that it is not.
+    for (std::uint64_t place = 0; place < types_bytes_max;) {
+        if (const auto bytes = load_record(place, types_bytes_max); bytes) {
+            const std::byte* const record = &memory.at<std::byte>(types_offset + place);
+            whole_records_.insert(whole_records_.end(), record, record + *bytes);
+            place += *bytes;
+            ends_with_record = ends_with_record || place == used;
+            is_told = false;
+            continue;
+        }
+        if (!is_told && place < used) {
+            is_told = true;
+            findings.damage(fail(SP_E_POOL_CORRUPT, 0,
+                                 "{}: the type record at byte {} of the image is damaged: objects of its type are lost",
+                                 memory.medium().path(), types_offset + place)
+                                .value());
+        }
+        place += sizeof(std::uint64_t);
+    }
+    if (!ends_with_record && !is_told) {
+        findings.damage(fail(SP_E_POOL_CORRUPT, 0, "{}: the size of the type records is damaged: it says {}, where no record ends",
+                             memory.medium().path(), used)
+                            .value());
+    }
+    return {};
+}
+
 /// Reads the record at that place; its bytes. Errors: pool_corrupt, invalid_argument: without the place.
 Result<std::uint64_t> PoolTypes::load_record(std::uint64_t place, std::uint64_t used)
 {

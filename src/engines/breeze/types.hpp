@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/findings.hpp"
 #include "core/result.hpp"
 #include "engines/breeze/pool_memory.hpp"
 #include "os/futex.hpp"
@@ -152,12 +153,16 @@ class PoolTypes {
 public:
     /// Reads the pool's records, and compares them with the program's. Errors: pool_corrupt, object_type.
     [[nodiscard]] Result<void> load(PoolMemory& memory);
+    /// For a salvage: takes every whole record, wherever it lies, and tells of the others. Errors: none yet.
+    [[nodiscard]] Result<void> load_whole(PoolMemory& memory, Findings& findings);
     /// Where the program describes a type of the pool more completely, the pool gets its description, if there is room. While the pool is
     /// being opened, by one thread, after recovery: objects have the pointers that they had.
     void adopt_complete_descriptions();
     [[nodiscard]] const std::vector<std::shared_ptr<const Type>>& all() const noexcept { return types_; }
     /// nullptr: the pool has no object of it. Any thread.
     [[nodiscard]] const Type* find(std::uint32_t id) const noexcept;
+    /// The records that load_whole() took, one after the other.
+    [[nodiscard]] const std::vector<std::byte>& whole_records() const noexcept { return whole_records_; }
     /// Objects of some type are pinned.
     [[nodiscard]] bool has_pinned() const noexcept { return has_pinned_.load(std::memory_order_acquire); }
     /// The type of that number, with a record in the pool from here on. Any thread. Errors: object_type (unknown), pool_full.
@@ -173,6 +178,7 @@ private:
     static constexpr std::size_t places = 4096;  ///< of which at most types_max are taken
     static constexpr std::size_t types_max = 1024;
     PoolMemory* memory_ = nullptr;
+    std::vector<std::byte> whole_records_;
     os::FutexLock lock_;
     std::atomic<bool> has_pinned_{false};
     std::vector<std::shared_ptr<const Type>> types_;  ///< one for each number

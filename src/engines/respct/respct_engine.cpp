@@ -10,6 +10,7 @@
 #include "engines/respct/own_options.hpp"
 #include "engines/respct/own_statistics.hpp"
 #include "engines/respct/recovery.hpp"
+#include "engines/respct/salvage.hpp"
 #include "engines/respct/thread.hpp"
 #include "os/log.hpp"
 #include "pool/commit_record.hpp"
@@ -42,7 +43,8 @@ EngineDriver driver() noexcept
             .options = own_option_rows,
             .statistics = own_statistic_rows,
             .lint = lint_rules,
-            .programs = Programs::restart_points};
+            .programs = Programs::restart_points,
+            .salvage = &salvage_pool};
 }
 
 RespctEngine::~RespctEngine() { give_notes_back(); }

@@ -22,15 +22,16 @@ std::size_t newest_of(const CopyRecord& known) noexcept { return known.epoch[1] 
 
 CopyRecord& TableCopies::record(std::uint64_t page) noexcept { return reinterpret_cast<CopyRecord*>(records_)[page]; }
 
-std::uint64_t TableCopies::checksum_of(const std::byte* page, std::uint64_t number, std::uint64_t epoch) const noexcept
+std::uint64_t table_seed(const Uuid& uuid) noexcept { return checksum64(&uuid, sizeof uuid, commit_magic); }
+
+std::uint64_t checksum_of_copy(std::uint64_t seed, const std::byte* page, std::uint64_t number, std::uint64_t epoch) noexcept
 {
     const std::uint64_t head[2] = {number, epoch};
-    return checksum64(page, page_bytes, checksum64(head, sizeof head, seed_));
+    return checksum64(page, page_bytes, checksum64(head, sizeof head, seed));
 }
 
-std::uint64_t TableCopies::digest_of(std::uint64_t page) noexcept
+std::uint64_t digest_of_record(std::uint64_t page, const CopyRecord& known) noexcept
 {
-    const CopyRecord& known = record(page);
     const std::size_t copy = newest_of(known);
     return known.epoch[copy] == 0 ? 0 : mix64(mix64(page, known.epoch[copy]), known.checksum[copy]);
 }
@@ -40,7 +41,7 @@ Result<void> TableCopies::load(const Pool& pool, const ImageGeometry& geometry, 
 {
     geometry_ = geometry;
     image_ = image;
-    seed_ = checksum64(&pool.facts().uuid, sizeof(Uuid), commit_magic);
+    seed_ = table_seed(pool.facts().uuid);
     const std::uint64_t pages = geometry.table_pages;
     dirty_ = std::vector<std::atomic<bool>>(pages);
     captured_pages_.reserve(pages);

@@ -14,6 +14,12 @@
 
 namespace stillpoint::respct {
 
+/// The seed of the checksums of a pool's table pages.
+[[nodiscard]] std::uint64_t table_seed(const Uuid& uuid) noexcept;
+[[nodiscard]] std::uint64_t checksum_of_copy(std::uint64_t seed, const std::byte* page, std::uint64_t number, std::uint64_t epoch) noexcept;
+/// The page's part of CommitRecord::table_digest.
+[[nodiscard]] std::uint64_t digest_of_record(std::uint64_t page, const CopyRecord& record) noexcept;
+
 class TableCopies {
 public:
     /// The contents of the commit record.
@@ -39,13 +45,16 @@ public:
     [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
 
 private:
-    [[nodiscard]] std::uint64_t checksum_of(const std::byte* page, std::uint64_t number, std::uint64_t epoch) const noexcept;
+    [[nodiscard]] std::uint64_t checksum_of(const std::byte* page, std::uint64_t number, std::uint64_t epoch) const noexcept
+    {
+        return checksum_of_copy(seed_, page, number, epoch);
+    }
     [[nodiscard]] Result<void> load_page(const Pool& pool, std::uint64_t page, std::uint64_t durable);
     [[nodiscard]] Result<void> write_page(Pool& pool, std::uint64_t page, const std::byte* bytes, std::uint64_t epoch);
     [[nodiscard]] Result<void> write_record_page(Pool& pool, std::uint64_t record_page);
     [[nodiscard]] CopyRecord& record(std::uint64_t page) noexcept;
     /// This page's part of digest_.
-    [[nodiscard]] std::uint64_t digest_of(std::uint64_t page) noexcept;
+    [[nodiscard]] std::uint64_t digest_of(std::uint64_t page) noexcept { return digest_of_record(page, record(page)); }
 
     ImageGeometry geometry_{};
     std::byte* image_ = nullptr;
