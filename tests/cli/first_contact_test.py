@@ -52,6 +52,11 @@ class OutputThatCannotBeWritten(CommandLineTest):
                 self.assertEqual(done.returncode, 74, done.stderr)
                 self.assertRegex(done.stderr, r"stillpoint: error: standard output cannot be written \((No space left|an earlier write)")
         self.assertEqual(self.into("/dev/full", "info", "gone").returncode, 66, "the first error counts")
+        other = self.folder / "other.pool"
+        for _ in range(2):
+            self.assertEqual(self.run_counter(pool=other).returncode, 0)
+        self.assertEqual(self.stillpoint("diff", pool, other).returncode, 1)
+        self.assertEqual(self.into("/dev/full", "diff", pool, other).returncode, 74)
 
     def test_watching_ends_when_nothing_can_be_shown(self):
         words = [str(word) for word in (TOOL, "run", "--quiet", "--pool", self.pool, *SMALL, "--", COUNTER, "wait")]

@@ -2,11 +2,14 @@
 
 import json
 import os
+import random
+import shutil
 import subprocess
 import time
 import unittest
 
-from command_line import BUILD, CommandLineTest
+from command_line import BUILD, TOOL, CommandLineTest
+from support import json_schema
 
 OBJECTS = BUILD / "bin/cli_objects"
 
@@ -112,6 +115,103 @@ class TypedObjects(CommandLineTest):
         self.make()
         self.assert_refused(self.stillpoint("dump", "--program", OBJECTS, self.pool), 64, "have the types of their objects in them")
         self.assert_refused(self.stillpoint("dump", "--root", "name", self.pool), 64, "not a whole number")
+
+    def compared(self, before, after, exit_code):
+        done = self.stillpoint("diff", "--json", before, after)
+        self.assertEqual(done.returncode, exit_code, done.stderr)
+        found = json.loads(done.stdout)
+        json_schema.validate(found, "diff")
+        return found
+
+    def test_diff_compares_them_object_by_object(self):
+        for medium in ("memory", "file"):
+            with self.subTest(medium=medium):
+                self.make(medium)
+                shutil.copy(self.pool, self.folder / "before.pool")
+                self.assertTrue(self.compared("before.pool", self.pool, 0)["same"])
+                self.assertEqual(self.stillpoint(self.pool, "lose", tool=OBJECTS, STILLPOINT_MEDIUM=medium).returncode, 0)
+                found = self.compared("before.pool", self.pool, 1)
+                self.assertEqual((found["blocks_added"], found["blocks_removed"], found["blocks_changed"]), (0, 3, 1))
+                root = next(one for one in found["blocks"] if one["type"] == "Root")
+                self.assertEqual([(field["field"], field["after"]) for field in root["fields"]], [("ring", "null")])
+                text = self.stillpoint("diff", "--limit", "2", "before.pool", self.pool).stdout
+                self.assertIn("ring: pointer = ", text)
+                self.assertIn("2 more objects: raise --limit", text)
+                # Objects are known by what they are, not by where they lie.
+                self.assertEqual(self.stillpoint("compact", "before.pool", "small.pool").returncode, 0)
+                self.assertTrue(self.compared("before.pool", "small.pool", 0)["same"])
+                self.pool.unlink()
+                (self.folder / "small.pool").unlink()
+
+    def test_diff_and_debug_say_what_they_cannot_do(self):
+        self.make()
+        self.assert_refused(self.stillpoint("diff", "--program", OBJECTS, self.pool, self.pool), 64, "describes the types of its objects")
+        self.assert_refused(self.stillpoint("debug", self.pool), 69, "stillpoint dump. shows their objects")
+        other = self.folder / "other.pool"
+        self.run_counter(pool=other)
+        self.assert_refused(self.stillpoint("diff", self.pool, other), 65, "nothing that can be compared")
+        self.damage()
+        self.assert_refused(self.stillpoint("diff", self.pool, self.pool), 65, "damaged")
+
+    def salvaged(self, exit_code):
+        done = self.assert_untouched_by(self.pool, lambda: self.stillpoint("salvage", "--json", self.pool, "new.pool"))
+        self.assertEqual(done.returncode, exit_code, done.stderr)
+        found = json.loads(done.stdout)
+        json_schema.validate(found, "salvage")
+        self.assertEqual(self.stillpoint("check", "new.pool").returncode, 0)
+        (self.folder / "new.pool").unlink()
+        return found
+
+    def test_salvage_keeps_all_but_the_damaged_object(self):
+        for medium in ("memory", "file"):
+            self.make(medium)
+            found = self.salvaged(0)
+            self.assertEqual((found["whole"], found["objects_kept"], found["values_proved"]), (True, 7, False))
+            self.pool.unlink()
+        self.make()
+        offset = self.damage()
+        found = self.salvaged(1)
+        self.assertEqual([(one["object_before"], one["references"]) for one in found["lost"]], [(offset, 2)])
+        self.assertEqual({one["field"] for one in found["cleared"]}, {"next"})
+        self.assertEqual((found["objects_kept"], len(found["cleared"]), found["held"], found["root_lost"]), (6, 2, 0, False))
+        done = self.stillpoint("salvage", self.pool, "new.pool")
+        self.assertRegex(done.stdout, rf"lost: the object that lay at byte {offset}: its header is damaged; 2 references led to it")
+        self.assertRegex(done.stdout, r"null now: next of the object at byte \d+ \(before: \d+\), of type Node")
+        self.assertIn("stillpoint salvage", self.stillpoint("check", self.pool).stderr + self.stillpoint("check", self.pool).stdout)
+
+    def test_check_says_which_part_is_damaged(self):
+        self.make()
+        self.damage()
+        parts = [part["part"] for part in json.loads(self.stillpoint("check", "--json", self.pool).stdout)["parts"]]
+        self.assertEqual(parts, ["objects"])
+        content = bytearray(self.pool.read_bytes())
+        content[content.find(b"Node\0") + 1] ^= 1
+        self.pool.write_bytes(content)
+        parts = [part["part"] for part in json.loads(self.stillpoint("check", "--json", self.pool).stdout)["parts"]]
+        self.assertEqual(parts, ["types"])
+        # Nothing of that type is kept, and what is left is held.
+        found = self.salvaged(1)
+        self.assertEqual((found["objects_kept"], found["findings_total"]), (1, 1), found)
+
+    def test_a_salvage_that_is_killed_leaves_a_whole_pool_or_none(self):
+        self.make()
+        self.damage()
+        before = self.pool.read_bytes()
+        new = self.folder / "new.pool"
+        chance = random.Random(5)
+        begin = time.monotonic()
+        self.assertEqual(self.stillpoint("salvage", "-q", self.pool, new).returncode, 1)
+        longest = 1.2 * (time.monotonic() - begin)
+        new.unlink()
+        for _ in range(40):
+            with subprocess.Popen([TOOL, "salvage", "-q", self.pool, new], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                time.sleep(chance.uniform(0, longest))
+                process.kill()
+            if new.exists():
+                self.assertEqual(self.stillpoint("check", new).returncode, 0)
+                new.unlink()
+        self.assertEqual(self.pool.read_bytes(), before)
+        self.assertEqual(self.stillpoint("salvage", self.pool, new).returncode, 1)
 
     def test_stats_shows_the_program_that_has_one_open(self):
         self.make()

@@ -5,6 +5,7 @@
 
 #include "command.hpp"
 #include "json.hpp"
+#include "object_difference.hpp"
 #include "pool_difference.hpp"
 
 namespace stillpoint::tool {
@@ -17,9 +18,10 @@ constexpr std::string_view examples =
     "  stillpoint diff --json before.pool bank.pool | python3 -m json.tool\n";
 
 constexpr std::string_view exit_code_lines =
-    "  0 the same; 1 different; 64 wrong usage, or no such handle or type; 65 damaged, or not a pool; 66 no such\n"
-    "  file, or the program has no debug information; 69 a pool without handles; 71 no memory; 74 input/output\n"
-    "  error; 75 a process has a pool open (compare a copy of it: `stillpoint copy`); 77 no permission\n";
+    "  0 the same; 1 different; 64 wrong usage, or no such handle or type; 65 damaged, not a pool, or pools that\n"
+    "  cannot be compared; 66 no such file, or the program has no debug information; 71 no memory; 74\n"
+    "  input/output error; 75 a process has a pool open (compare a copy of it: `stillpoint copy`); 77 no\n"
+    "  permission\n";
 
 struct DiffArguments {
     std::string before;
@@ -68,7 +70,14 @@ void print_text(const PoolDifference& difference)
     const std::uint64_t told = difference.blocks.size();
     const std::uint64_t all = difference.blocks_added + difference.blocks_removed + difference.blocks_changed;
     if (all > told) {
-        print("  ... {} more blocks: raise --limit\n", all - told);
+        print("  ... {} more {}: raise --limit\n", all - told, difference.of_objects ? "objects" : "blocks");
+    }
+    if (difference.of_objects) {
+        print(
+            "root: {}; objects that it leads to: {} added, {} removed, {} changed; in all {} objects of {} bytes before, {} of {} after\n",
+            difference.roots.empty() ? "the same" : "another one", difference.blocks_added, difference.blocks_removed,
+            difference.blocks_changed, difference.before.blocks, difference.before.bytes, difference.after.blocks, difference.after.bytes);
+        return;
     }
     print("handles and globals: {} differ; other blocks: {} added, {} removed, {} changed; in all {} blocks of {} bytes before, {} of {} "
           "after\n",
@@ -150,6 +159,22 @@ const Failure* damage_of(const std::optional<Result<Verification>>& verified)
     return !*verified ? &verified->error() : (*verified)->damage_count != 0 ? &(*verified)->damages.front() : nullptr;
 }
 
+int diff_objects(const DiffArguments& arguments, const OpenedPool& before, const OpenedPool& after, std::size_t limit)
+{
+    if (before.driver != after.driver) {
+        return report_error(exit_codes::data_error,
+                            text_of("{} is a pool of the engine {}, and {} one of {}: they have nothing that can be compared",
+                                    arguments.before, before.driver->format.name, arguments.after, after.driver->format.name));
+    }
+    if (!arguments.program.empty() || !arguments.types.empty()) {
+        return report_error(
+            exit_codes::usage,
+            text_of("--program and --type are for pools with handles; {} describes the types of its objects", arguments.before));
+    }
+    const auto difference = difference_of_objects(before, after, limit);
+    return difference ? report(arguments, *difference) : report_failure(difference.error());
+}
+
 int diff(const DiffArguments& arguments, bool progress)
 {
     const auto before = open_pool_to_read(arguments.before, true);
@@ -160,11 +185,14 @@ int diff(const DiffArguments& arguments, bool progress)
     if (!after) {
         return report_unopened(arguments.after, after.error());
     }
+    const std::size_t limit = arguments.limit == 0 ? SIZE_MAX : arguments.limit;
+    if (before->driver->show_objects != nullptr || after->driver->show_objects != nullptr) {
+        return diff_objects(arguments, *before, *after, limit);
+    }
     const auto program = open_program(arguments.program, arguments.types);
     if (!program) {
         return report_error(program.error());
     }
-    const std::size_t limit = arguments.limit == 0 ? SIZE_MAX : arguments.limit;
     tl::expected<PoolDifference, ProgramError> found;
     std::optional<Result<Verification>> of_after;
     const std::optional<Result<Verification>> of_before = visit_pool_image(*before, progress, [&](const PoolImage& old_image) {

@@ -20,10 +20,10 @@ struct ByteRange {
 
 struct ObjectChange {
     Change change;
-    std::string kind;  ///< "handle", "global" or "block"
+    std::string kind;  ///< "handle", "global" or "block"; "root" or "object" where the engine knows the objects
     std::string name;  ///< of a block: a path that leads to it; empty: none is known
     std::string type;  ///< empty: not known
-    std::uint64_t address;
+    std::uint64_t address;  ///< of an object: its place in the image, as `dump` has it
     std::uint64_t size_bytes;
     std::uint64_t changed_bytes = 0;
     std::string note;  ///< another place, or another size
@@ -45,6 +45,7 @@ struct PoolDifference {
     std::uint64_t blocks_added = 0;
     std::uint64_t blocks_removed = 0;
     std::uint64_t blocks_changed = 0;
+    bool of_objects = false;  ///< difference_of_objects()
     bool other_addresses = false;  ///< of the pools: pointers differ for that alone
 
     [[nodiscard]] bool is_same() const noexcept { return roots.empty() && blocks_added == 0 && blocks_removed == 0 && blocks_changed == 0; }

@@ -87,7 +87,8 @@ int end_of_output(int exit_code)
     }
     report_error(exit_codes::input_output, text_of("standard output cannot be written ({}): what was printed is not complete",
                                                    errno == 0 ? "an earlier write failed" : std::strerror(errno)));
-    return exit_code == exit_codes::ok ? exit_codes::input_output : exit_code;
+    // A finding that could not be printed is none.
+    return exit_code == exit_codes::ok || exit_code == exit_codes::found ? exit_codes::input_output : exit_code;
 }
 
 bool output_is_broken() { return std::fflush(stdout) != 0 || std::ferror(stdout) != 0; }
