@@ -149,6 +149,24 @@ class Damaged(CommandLineTest):
                     self.assertEqual(set(self.values(done)), {"3"}, done.stderr)
                 self.assertEqual(set(self.values(self.run_damage())), {"3"})
 
+    def test_read_only_of_respct_takes_the_names_that_are_proved(self):
+        content = self.pool_of("respct")
+        done = self.assert_untouched_by(self.pool, lambda: self.run_damage(options=("--damaged", "read-only")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("lost", done.stderr)
+        at = content.find(b"data\0")
+        self.assertGreater(at, 0)
+        while at >= 0:
+            content[at + 20] ^= 1
+            at = content.find(b"data\0", at + 1)
+        self.write(content)
+        self.assertEqual(self.stillpoint("check", self.pool).returncode, 65)
+        self.assertEqual(self.assert_untouched_by(self.pool, self.run_damage).returncode, 65)
+        done = self.assert_untouched_by(self.pool, lambda: self.run_damage(options=("--damaged", "read-only")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, "pages are sound, (1 are older and 0 are|0 are older and 1 are) lost")
+        self.assertIn(f"wait {READ_ONLY}", done.stdout)
+
     def test_read_only_needs_a_pool(self):
         done = self.run_damage(options=("--damaged", "read-only"))
         self.assertEqual(done.returncode, 66, done.stderr)

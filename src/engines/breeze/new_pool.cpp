@@ -18,8 +18,11 @@ Result<std::unique_ptr<BreezePool>> open_to_copy(const Pool& pool, const char* w
 {
     auto opened = open_sound_copy(pool, progress);
     if (!opened && opened.error().code == SP_E_POOL_CORRUPT) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}; a damaged pool is not {}: `stillpoint check` lists all damage; restore the pool from a copy",
-                    opened.error().text(), what);
+        return fail(
+            SP_E_POOL_CORRUPT, 0,
+            "{}; a damaged pool is not {}: `stillpoint check` lists all damage; restore the pool from a copy, or keep what is proved: `stillpoint "
+            "salvage {} NEW`",
+            opened.error().text(), what, pool.medium().path());
     }
     return opened;
 }

@@ -208,6 +208,7 @@ protected:
     /// The damage cost the object as many pointers as it brought, or changed its count.
     bool count_hides(std::uint64_t version, const SeenPool& now, const std::set<std::uint64_t>& damaged) const;
     void judge_lists(const ObjectSalvage& report, const SeenPool& now) const;
+    void judge_root(const SeenPool& now, const std::set<std::uint64_t>& damaged, bool types_are_whole) const;
     std::uint64_t salvage_one(std::uint64_t seed);
 
     std::shared_ptr<PatchedFile> file_;
@@ -310,10 +311,22 @@ void BreezeSalvages::judge(const ObjectSalvage& report, const SeenPool& now, con
         const bool is_listed = std::ranges::any_of(report.lost, [&](const auto& one) { return one.place_before == was.block; });
         EXPECT_NE(is_listed, now.objects.contains(version)) << "the object that lay at byte " << was.block;
     }
-    const std::uint64_t root_place = offsetof(PoolHeader, root);
-    const bool root_is_whole = !has_any(damaged, root_place, root_place + 8) && types_are_whole &&
-                               !has_any(damaged, whole_.objects.at(whole_.root).block, whole_.objects.at(whole_.root).block + 48);
-    EXPECT_TRUE(now.root == whole_.root || (now.root == 0 && !root_is_whole)) << "the root is another object";
+    judge_root(now, damaged, types_are_whole);
+}
+
+void BreezeSalvages::judge_root(const SeenPool& now, const std::set<std::uint64_t>& damaged, bool types_are_whole) const
+{
+    const std::uint64_t place = offsetof(PoolHeader, root);
+    const std::uint64_t block = whole_.objects.at(whole_.root).block;
+    const bool word_is_whole = !has_any(damaged, place, place + sizeof(std::uint64_t));
+    const bool object_is_whole = types_are_whole && !has_any(damaged, block, block + object_header_bytes);
+    if (now.root == 0) {
+        // A pointer that leads to it now, and did not before, hides that the root does.
+        EXPECT_TRUE(!word_is_whole || !object_is_whole || references_of(now, whole_.root) >= references_of(whole_, whole_.root))
+            << "the root was sound, and is given up";
+    } else if (now.root != whole_.root) {
+        EXPECT_TRUE(!word_is_whole && count_hides(now.root, now, damaged)) << "the root is another object";
+    }
 }
 
 std::uint64_t BreezeSalvages::salvage_one(std::uint64_t seed)

@@ -131,9 +131,11 @@ void SoundObjects::find_root()
         report_.root_is_lost = root != 0;
         return;
     }
-    // The root counts as a reference to its object. If that object has none left for it, and another one has, the word was changed.
+    // The root counts as a reference to its object. If that object has none left for it, and another one has, or one that is lost may have
+    // had, the word was changed.
     bool leads_elsewhere = false;
     if (counted(root) <= references(root)) {
+        leads_elsewhere = !report_.lost.empty();
         visit([&](std::uint64_t block) { leads_elsewhere = leads_elsewhere || counted(block) > references(block); });
     }
     report_.root_is_lost = leads_elsewhere;
