@@ -153,7 +153,7 @@ void SoundObjects::leave_out_dead()
     }
     std::vector<std::uint64_t> dead;
     const auto is_dead = [&](std::uint64_t block) {
-        return counted(block) == 0 && references(block) == 0 && !pool_.type_of(block)->is_pinned;
+        return counted(block) == 0 && references(block) == 0 && block != report_.root_before && !pool_.type_of(block)->is_pinned;
     };
     visit([&](std::uint64_t block) {
         if (is_dead(block)) {
