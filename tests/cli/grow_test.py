@@ -53,9 +53,14 @@ class Grow(CommandLineTest):
                     self.count(path, *more)
                     self.assert_sound(path)
                 self.assertEqual(self.maximum(path), 1 << 30)
+
+    def test_engines_that_cannot_say_what_does(self):
         path = self.folder / "respct.pool"
         self.count(path, "--engine", "respct")
         self.assert_refused(self.stillpoint("grow", path, "--pool-max", "64G"), 65, "--pool-max")
+        path = self.folder / "objects.pool"
+        subprocess.run([BUILD / "bin/cli_objects", path], capture_output=True, check=True)
+        self.assert_refused(self.stillpoint("grow", path, "--pool-max", "64G"), 65, "stillpoint compact")
 
     def test_what_it_refuses(self):
         self.assert_ends_well(self.bank(10, "--pool-max", "64M"))

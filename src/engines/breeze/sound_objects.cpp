@@ -62,7 +62,8 @@ SoundObjects::Outcome SoundObjects::outcome_of(const ObjectHeader& header) const
     }
     // A log has one unfinished transaction at a time. Later ones contradict its header, or that of the object.
     if (id == finished + 1) {
-        return newest_[log] == id ? Outcome::unfinished : Outcome::unknown;
+        // References are counted when a transaction has ended: a count contradicts it, too.
+        return newest_[log] == id && references_in(header.counts) == 0 ? Outcome::unfinished : Outcome::unknown;
     }
     return id < newest_[log] ? Outcome::ended : Outcome::unknown;
 }
@@ -141,14 +142,17 @@ void SoundObjects::find_root()
     report_.root_is_lost = leads_elsewhere;
     if (!leads_elsewhere) {
         root_ = root;
+        root_is_counted_ = counted(root) > references(root);
         ++references_[root / granule_bytes];
     }
 }
 
-/// An opening after a crash would free them: objects that nothing leads to any more, and what only they lead to.
+/// An opening after a crash would free them: objects that nothing leads to any more, and what only they lead to. The counts have no
+/// checksum: where the root's word is not confirmed by its object's count, or an object or a pointer is lost, one that is in use may look
+/// dead, and all are kept.
 void SoundObjects::leave_out_dead()
 {
-    if (pool_.was_closed) {
+    if (pool_.was_closed || !root_is_counted_ || !report_.lost.empty() || !report_.cleared.empty()) {
         return;
     }
     std::vector<std::uint64_t> dead;

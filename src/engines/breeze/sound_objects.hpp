@@ -69,6 +69,7 @@ private:
     std::array<std::uint64_t, logs_max> newest_{};  ///< transaction of each log that an object names
     std::uint64_t newest_version_ = 0;
     std::uint64_t root_ = 0;
+    bool root_is_counted_ = false;  ///< its object's count has room for the root's reference
 };
 
 }  // namespace stillpoint::breeze

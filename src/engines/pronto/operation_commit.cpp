@@ -28,7 +28,7 @@ void OperationLog::store_part(Operation& operation, const EntryPlace& part, std:
     medium_->append_lines(file_offset, line.bytes, sizeof line.bytes);
 }
 
-/// What an entry says of the operations before it. One thread knows exactly. Of several that do small operations each looks at the others now
+/// How many operations an entry calls durable. One thread knows exactly. Of several that do small operations each looks at the others now
 /// and then: each look is at cache lines that they write all the time.
 std::uint64_t OperationLog::known_durable(LiveObject& object, const ThreadLog& thread, bool is_first) noexcept
 {

@@ -78,8 +78,8 @@ void thread_logs_reset_after_fork() noexcept { logs_lock.reset_after_fork(); }
 
 std::uint64_t durable_number_of(const LiveObject& object) noexcept
 {
-    // A thread says that it commits, and publishes that by taking its number (OperationLog::commit_lines): of the numbers that are seen here,
-    // those that are not durable yet are seen below.
+    // A thread says that it commits, and publishes that by taking its number (OperationLog::commit_lines): of the numbers that are seen
+    // here, those that are not durable yet are seen below.
     std::uint64_t durable = object.number.load(std::memory_order_acquire);
     for (const ThreadLog* log = first_thread_log(); log != nullptr; log = log->next) {
         if (log->committing.load(std::memory_order_acquire) != &object) {

@@ -87,7 +87,7 @@ struct ThreadLog {
     /// Another one, for arguments that are not logged.
     [[nodiscard]] Result<std::byte*> place_for_nothing(std::uint64_t argument_bytes);
 
-    /// Its piece of the object's log, or that of another object.
+    /// Where the thread's piece of the object's log is kept; that of another object may be there.
     [[nodiscard]] LogPiece& piece_of(const LiveObject& object) noexcept { return pieces[object.incarnation % pieces.size()]; }
 
     SiblingJob job;
