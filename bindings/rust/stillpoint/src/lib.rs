@@ -17,11 +17,13 @@
 //! ```
 
 mod durable;
+mod map;
 mod memory;
 mod pool;
 
 pub use durable::Durable;
-pub use memory::{PBox, PString, PVec};
+pub use map::{Key, PMap, POption};
+pub use memory::{PBox, PString, PVec, PoolAllocator};
 pub use pool::{Pool, Root, Start, Transaction, View};
 
 use std::ffi::CStr;

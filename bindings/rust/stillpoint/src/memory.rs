@@ -1,9 +1,9 @@
 //! Containers whose elements lie in durable memory.
 
 use crate::Durable;
+use std::alloc::{GlobalAlloc, Layout};
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::{align_of, size_of};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,20 +14,40 @@ pub(crate) static IS_VOLATILE: AtomicBool = AtomicBool::new(false);
 const WINDOW_SHIFT: usize = 40;
 const WINDOW_INDEX: usize = 0x48;
 
+/// Durable memory by the standard library's interface of allocators, for containers of yours: see [`Durable`] for what they have to be. In a
+/// section, or before the value is told to others: a crash leaks what no durable value leads to. Null where there is no memory. It is no
+/// allocator for a whole program (`#[global_allocator]`): most of what a program allocates has no business in a pool.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PoolAllocator;
+
+// SAFETY: blocks are apart, aligned, at least as large as asked for, and stay until they are given back.
+unsafe impl GlobalAlloc for PoolAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let bytes = layout.size().max(1);
+        // SAFETY: both take any size; the alignment is a power of two.
+        let block = unsafe {
+            if layout.align() <= 16 {
+                sys::sp_malloc(bytes)
+            } else {
+                sys::sp_aligned_alloc(layout.align(), bytes)
+            }
+        };
+        if !block.is_null() && block as usize >> WINDOW_SHIFT != WINDOW_INDEX {
+            IS_VOLATILE.store(true, Ordering::Relaxed);
+        }
+        block.cast()
+    }
+    unsafe fn dealloc(&self, block: *mut u8, _: Layout) {
+        // SAFETY: the caller's promise: alloc() made it.
+        unsafe { sys::sp_free(block.cast()) };
+    }
+}
+
 /// Durable memory for `count` elements. Panics where there is none: inside a section the program ends, and loses that section.
 fn allocate<T>(count: usize) -> NonNull<T> {
-    let bytes = size_of::<T>().checked_mul(count).expect("a durable vector is longer than memory");
-    // SAFETY: both take any size; the alignment is a power of two.
-    let block = unsafe {
-        if align_of::<T>() <= 16 {
-            sys::sp_malloc(bytes.max(1))
-        } else {
-            sys::sp_aligned_alloc(align_of::<T>(), bytes.max(1))
-        }
-    };
-    if block as usize >> WINDOW_SHIFT != WINDOW_INDEX {
-        IS_VOLATILE.store(true, Ordering::Relaxed);
-    }
+    let layout = Layout::array::<T>(count).expect("a durable vector is longer than memory");
+    // SAFETY: a size of zero is taken, too.
+    let block = unsafe { PoolAllocator.alloc(layout) };
     NonNull::new(block.cast()).unwrap_or_else(|| panic!("{}", crate::last_error()))
 }
 

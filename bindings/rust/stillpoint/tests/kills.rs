@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
-use stillpoint::{durable_struct, PBox, PString, PVec, Pool, Root};
+use stillpoint::{durable_struct, PBox, PMap, POption, PString, PVec, Pool, Root};
 
 const KILLS: u64 = 8;
 const OPTIONS: &str = "quiet durability=process pool_size_mb=8 pool_max_mb=64 interval_ms=5";
@@ -14,14 +14,15 @@ durable_struct! {
     struct Entry { from: u64, to: PString, next: PVec<Entry> }
 }
 durable_struct! {
-    struct Ledger { amounts: [i64; 20], entries: PVec<PBox<Entry>>, sections: u64 }
+    struct Ledger { amounts: [i64; 20], entries: PVec<PBox<Entry>>, counts: PMap<PString, u64>, removed: POption<u64>, sections: u64 }
 }
 durable_struct! {
     struct Other { amounts: [i64; 20], entries: PVec<PBox<Entry>>, sections: i64 }
 }
 
 fn ledger_of(pool: &Pool) -> Root<Ledger> {
-    pool.root("ledger", || Ledger { amounts: [0; 20], entries: PVec::new(), sections: 0 }).expect("the ledger")
+    pool.root("ledger", || Ledger { amounts: [0; 20], entries: PVec::new(), counts: PMap::new(), removed: POption::None, sections: 0 })
+        .expect("the ledger")
 }
 
 fn change(pool: &Pool, ledger: &Root<Ledger>, step: u64) {
@@ -36,8 +37,21 @@ fn change(pool: &Pool, ledger: &Root<Ledger>, step: u64) {
         if ledger.entries.len() == 100 {
             ledger.entries.clear();
         }
+        count(ledger, &format!("account {}", step * 13 % 400), step);
         ledger.sections += 1;
     });
+}
+
+/// In the map, whose counts are removed now and then.
+fn count(ledger: &mut Ledger, name: &str, step: u64) {
+    match ledger.counts.get_mut(name) {
+        Some(count) => *count += 1,
+        None => assert!(ledger.counts.insert(name.into(), 1).is_none()),
+    }
+    if step % 3 == 0 {
+        let count = ledger.counts.remove(name).expect("it was counted");
+        ledger.removed = Some(ledger.removed.take().unwrap_or(0) + count).into();
+    }
 }
 
 fn child(path: &str, task: &str) {
@@ -48,12 +62,23 @@ fn child(path: &str, task: &str) {
         assert_eq!(found.amounts.iter().sum::<i64>(), 0);
         assert_eq!(found.entries.len() as u64, found.sections % 100);
         assert!(found.entries.iter().all(|entry| entry.to.starts_with("account ") && entry.next.len() == 1 && entry.from < 20));
+        let counted: u64 = found.counts.iter().map(|(name, count)| if name.starts_with("account ") { *count } else { 0 }).sum();
+        assert_eq!(counted + found.removed.as_ref().copied().unwrap_or(0), found.sections);
+        assert!(found.counts.iter().all(|(name, count)| found.counts.get(name) == Some(count)));
         found.sections
     });
     println!("{sections}");
     match task {
         "work" => {
-            let threads: Vec<_> = (0..2).map(|i| thread::spawn(move || (0..).for_each(|step| change(&pool, &ledger, step + i)))).collect();
+            let threads: Vec<_> = (0..2)
+                .map(|i| {
+                    thread::spawn(move || {
+                        for step in 0.. {
+                            change(&pool, &ledger, step + i)
+                        }
+                    })
+                })
+                .collect();
             threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
         }
         "panic" => {
