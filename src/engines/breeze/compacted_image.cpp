@@ -268,7 +268,7 @@ Result<void> CompactedImage::write_types(PoolHeader& made)
                     from_.memory.medium().path());
     }
     made.types_bytes = records.size();
-    std::copy(records.begin(), records.end(), image_.data() + types_offset);  // Of a pool without types there are none.
+    std::copy(records.begin(), records.end(), image_.data() + types_offset);  // A pool without types has none.
     return {};
 }
 

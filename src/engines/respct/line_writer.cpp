@@ -20,7 +20,7 @@ constexpr std::size_t staging_pages = 512;
 /// is read twice until both readings agree: each word then had its value at its first reading and at its second, and every second
 /// reading comes after every first one; so where the value was new at its first reading, epoch word and backup were new at their
 /// second.
-STILLPOINT_NO_THREAD_SANITIZER void copy_page(std::byte* to, const std::byte* from) noexcept
+STILLPOINT_NO_THREAD_SANITIZER void copy_page_in_use(std::byte* to, const std::byte* from) noexcept
 {
     constexpr std::size_t words = cache_line_bytes / sizeof(std::uint64_t);
     const auto* source = reinterpret_cast<const std::uint64_t*>(from);
@@ -151,7 +151,7 @@ Result<void> LineWriter::write_pages(const Pool& pool, bool all)
             if (page >= image_pages) {
                 break;
             }
-            copy_page(staging_.data() + staged * page_bytes, memory_->base() + page * page_bytes);
+            copy_page_in_use(staging_.data() + staged * page_bytes, memory_->base() + page * page_bytes);
             staged_pages_[staged++] = page;
             if (staged == staging_pages) {
                 if (auto written = write_staged(pool, staged); !written) {
