@@ -17,6 +17,7 @@
 
 #include "support/crashing_program.hpp"
 #include "support/temporary_directory.hpp"
+#include "core/sanitizers.hpp"
 #include "runtime/statistics.hpp"
 
 namespace stillpoint {
@@ -412,6 +413,14 @@ TEST_P(EnginesRecovery, GivesAForkedChildAPrivateCopy)
     EXPECT_EQ(run([] { return compare_all(3); }), 0);
 }
 
+/// Against the rules of a program, and so a race with whatever copies the pages.
+[[noreturn]] STILLPOINT_NO_THREAD_SANITIZER void store_for_ever(volatile unsigned char* block, std::size_t bytes)
+{
+    for (std::size_t at = 0;; at = (at + page_bytes) % bytes) {
+        block[at] = static_cast<unsigned char>(block[at] + 1);
+    }
+}
+
 /// Semaphores, waiters of libc and ignored locks store at any time, also in a stop. Here a thread does so all the time, and pages that
 /// find no room in staging memory are written in the stop: many, so that it surely runs meanwhile.
 TEST(EnginesEpochs, WithStoresOutsideSectionsLeaveAPoolThatOpens)
@@ -424,12 +433,7 @@ TEST(EnginesEpochs, WithStoresOutsideSectionsLeaveAPoolThatOpens)
         auto* const block = static_cast<unsigned char*>(sp_malloc(bytes));
         std::memset(block, 1, bytes);
         sp_fase_end();
-        std::thread([block] {
-            for (std::size_t at = 0;; at = (at + page_bytes) % bytes) {
-                auto* const byte = reinterpret_cast<volatile unsigned char*>(block + at);
-                *byte = static_cast<unsigned char>(*byte + 1);
-            }
-        }).detach();
+        std::thread([block] { store_for_ever(block, bytes); }).detach();
         EXPECT_EQ(sp_checkpoint(), SP_OK);
         crash();
         return 0;
