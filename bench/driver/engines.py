@@ -33,6 +33,7 @@ class Engine:
     durability: str = None  # instead of the one that is asked for
     opens_its_pool: bool = False  # True: the worker does, as a peer's; `stillpoint run` does not know it
     survives: bool = True  # False: its memory is spared by no crash, or nothing tells what was lost; it is not killed
+    worker_environment: dict = dataclasses.field(default_factory=dict)  # what chooses this row in a worker of several
     library: str = None  # of a peer that is loaded (bench/peer/stillpoint_peer.h): its path
     library_sha256: str = None
 
@@ -55,7 +56,7 @@ class Engine:
 
     @property
     def environment(self):
-        return {"BENCH_PEER": self.library} if self.library else {}
+        return self.worker_environment | ({"BENCH_PEER": self.library} if self.library else {})
 
     @property
     def engine_of_run(self):

@@ -1,8 +1,8 @@
 // A program over durable objects that tells when a crash has broken it: tests/kill/kill_loop.py kills it.
 //
 // Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS
-// Threads number their operations on each of four objects: a bank whose accounts have locks, a map and a map of strings of the
-// library, and a queue. ACKNOWLEDGED is a file in which each thread notes, by a store to shared memory, which operation it begins and
+// Threads number their operations on a bank whose accounts have locks, a queue, and a map, a map of strings and a map in shards of
+// the library. ACKNOWLEDGED is a file in which each thread notes, by a store to shared memory, which operation it begins and
 // which has returned. At the start and at the end each object must hold, of each thread, exactly its operations up to one between those.
 
 #include <array>
@@ -27,8 +27,8 @@
 
 namespace {
 
-enum Kind : unsigned { transfers, entries, texts, handovers, kind_count };
-constexpr const char* kind_names[] = {"transfers", "entries", "texts", "handovers"};
+enum Kind : unsigned { transfers, entries, texts, in_shards, handovers, kind_count };
+constexpr const char* kind_names[] = {"transfers", "entries", "texts", "in shards", "handovers"};
 
 /// Outside of durable memory: a file that the kernel keeps when the process is killed.
 struct Told {
@@ -40,11 +40,13 @@ struct Told {
 
 using Entries = stillpoint::durable::map<std::uint64_t, std::uint64_t>;
 using Texts = stillpoint::durable::string_map;
+using Shards = stillpoint::durable::sharded_string_map;
 
 struct Ledger {
     Bank& bank;
     Entries& entries;
     Texts& texts;
+    Shards shards;
     Handovers& handovers;
     std::mutex entries_guard;  // The object's operations are for one thread at a time.
 };
@@ -79,6 +81,7 @@ void perform(Ledger& ledger, Kind kind, unsigned thread, std::uint64_t number, s
         break;
     }
     case texts: ledger.texts.put(text_key(thread, number % slots), text_of(number)); break;
+    case in_shards: ledger.shards.put(text_key(thread, number % slots), text_of(number)); break;
     default:
         if (number % 2 == 0) {
             ledger.handovers.push(thread, number);
@@ -140,10 +143,11 @@ std::uint64_t entries_done(const Ledger& ledger, unsigned thread)
     });
 }
 
-std::uint64_t texts_done(const Ledger& ledger, unsigned thread)
+template <class Map>
+std::uint64_t texts_done(const Map& map, unsigned thread)
 {
     return newest_of([&](std::uint64_t slot) -> std::uint64_t {
-        const auto text = ledger.texts.get(text_key(thread, slot));
+        const auto text = map.get(text_key(thread, slot));
         const std::uint64_t number = text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
         return !text || *text == text_of(number) ? number : UINT64_MAX;
     });
@@ -156,8 +160,8 @@ std::vector<Numbers> check(const Ledger& ledger, unsigned threads, const char* w
     std::string wrong = ledger.bank.problem() + ledger.handovers.problem();
     Numbers sums{};
     for (unsigned thread = 0; thread < threads; ++thread) {
-        done[thread] = {ledger.bank.done_by(thread), entries_done(ledger, thread), texts_done(ledger, thread),
-                        ledger.handovers.done_by(thread)};
+        done[thread] = {ledger.bank.done_by(thread), entries_done(ledger, thread), texts_done(ledger.texts, thread),
+                        texts_done(ledger.shards, thread), ledger.handovers.done_by(thread)};
         for (unsigned kind = 0; kind < kind_count; ++kind) {
             const std::uint64_t is = done[thread][kind];
             const std::uint64_t begun = told->threads[thread].begun[kind], acknowledged = told->threads[thread].acknowledged[kind];
@@ -169,8 +173,9 @@ std::vector<Numbers> check(const Ledger& ledger, unsigned threads, const char* w
             }
         }
     }
-    std::printf("ledger %s: %" PRIu64 " transfers, %" PRIu64 " entries, %" PRIu64 " texts, %" PRIu64 " handovers%s\n", when,
-                sums[transfers], sums[entries], sums[texts], sums[handovers], wrong.c_str());
+    std::printf("ledger %s: %" PRIu64 " transfers, %" PRIu64 " entries, %" PRIu64 " texts, %" PRIu64 " in shards, %" PRIu64
+                " handovers%s\n",
+                when, sums[transfers], sums[entries], sums[texts], sums[in_shards], sums[handovers], wrong.c_str());
     std::fflush(stdout);
     return done;
 }
@@ -192,11 +197,9 @@ int run(const char* path, unsigned threads, std::uint64_t operations)
 {
     namespace pronto = stillpoint::pronto;
     told = open_told(path);
-    Ledger ledger{pronto::get_object<Bank>("bank"),
-                  pronto::get_object<Entries>("entries"),
-                  pronto::get_object<Texts>("texts"),
-                  pronto::get_object<Handovers>("handovers"),
-                  {}};
+    Ledger ledger{pronto::get_object<Bank>("bank"),           pronto::get_object<Entries>("entries"),
+                  pronto::get_object<Texts>("texts"),         Shards("shards", 3),
+                  pronto::get_object<Handovers>("handovers"), {}};
     const std::vector<Numbers> done = check(ledger, threads, "at the start");
     std::vector<std::thread> all;
     for (unsigned thread = 0; thread < threads; ++thread) {

@@ -192,6 +192,19 @@ TEST_F(Containers, StringMapUpdatesOfManyThreadsAreOneStepEach)
     expect_same_when_replayed(counts, "counts");
 }
 
+TEST_F(Containers, StringMapIsReadWithoutACopy)
+{
+    auto& texts = pronto::get_object<durable::string_map>("texts");
+    texts.put("a", long_text);
+    const unsigned waits = fake_runtime::waits_of_readers();
+    std::string seen;
+    EXPECT_TRUE(texts.visit("a", [&](std::string_view value) { seen = value; }));
+    EXPECT_EQ(seen, long_text);
+    EXPECT_FALSE(texts.visit("b", [&](std::string_view) { seen.clear(); }));
+    EXPECT_EQ(seen, long_text);
+    EXPECT_EQ(fake_runtime::waits_of_readers(), waits + 2);
+}
+
 TEST_F(Containers, TheirNamesDoNotDependOnTheCompiler)
 {
     EXPECT_EQ((std::string_view(pronto::class_name<durable::map<std::string, std::vector<int>>>())), "durable::map<string,vector<i32>>");

@@ -120,6 +120,53 @@ void fill_map(const std::string& count)
     }
 }
 
+/// "NAME=SHARDS", or NAME alone.
+durable::sharded_string_map sharded(const std::string& words)
+{
+    const std::size_t sign = words.find('=');
+    return sign == std::string::npos ? durable::sharded_string_map(words)
+                                     : durable::sharded_string_map(words.substr(0, sign), std::stoul(words.substr(sign + 1)));
+}
+
+/// Two threads put 100 keys each and take half of them away.
+void fill_sharded(const std::string& words)
+{
+    durable::sharded_string_map map = sharded(words);
+    const auto work = [&map](int thread) {
+        for (int number = 0; number < 100; ++number) {
+            map.put(std::to_string(thread) + "." + std::to_string(number), std::to_string(number));
+        }
+        for (int number = 0; number < 100; number += 2) {
+            map.erase(std::to_string(thread) + "." + std::to_string(number));
+        }
+    };
+    std::thread other(work, 1);
+    work(0);
+    other.join();
+}
+
+void show_sharded(const std::string& words)
+{
+    const durable::sharded_string_map map = sharded(words);
+    bool fits = true;
+    map.for_each([&](std::string_view key, std::string_view value) { fits = fits && key.substr(key.find('.') + 1) == value; });
+    std::printf("%zu in %zu shards%s\n", map.size(), map.shard_count(), fits ? "" : ", BROKEN");
+}
+
+/// The objects that a creation of "NAME" with three shards has made when it is killed after the second.
+void half_make_sharded(const std::string& name)
+{
+    static_cast<void>(pronto::get_object<durable::string_map_shard>(name, 0U, 3U));
+    static_cast<void>(pronto::get_object<durable::string_map_shard>(name + "#1", 1U, 3U));
+}
+
+/// A deletion of "NAME" with three shards that is killed after the first.
+void half_delete_sharded(const std::string& name)
+{
+    pronto::find_object<durable::string_map_shard>(name)->enter(durable::string_map_shard::phase::deleting);
+    pronto::delete_object(name + "#2");
+}
+
 const std::map<std::string, Command> commands{
     {"add", [](const std::string& value) { numbers().add(std::stoi(value)); }},
     {"add_or_throw", [](const std::string& value) { numbers().add_or_throw(std::stoi(value)); }},
@@ -169,6 +216,19 @@ const std::map<std::string, Command> commands{
                      pronto::get_object<durable::priority_queue<std::string>>("queue").top().c_str(),
                      pronto::get_object<durable::vector<std::string>>("vector").back().c_str());
      }},
+    {"fill_sharded", fill_sharded},
+    {"show_sharded", show_sharded},
+    {"half_make_sharded", half_make_sharded},
+    {"half_delete_sharded", half_delete_sharded},
+    {"delete_sharded",
+     [](const std::string& name) { std::printf("%s\n", durable::sharded_string_map::delete_map(name) ? "deleted" : "none"); }},
+    {"clear_shard",  // As a clear() that is killed after it.
+     [](const std::string& name) {
+         auto* const shard = pronto::find_object<durable::string_map_shard>(name);
+         std::printf("cleared %zu\n", shard->size());
+         shard->clear();
+     }},
+    {"clear_sharded", [](const std::string& words) { sharded(words).clear(); }},
     {"die", [](const std::string&) { static_cast<void>(raise(SIGKILL)); }},
 };
 

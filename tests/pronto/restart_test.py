@@ -98,6 +98,34 @@ class Restarts(unittest.TestCase):
         self.assertEqual(self.run_program("contains:b", "count", "pages", "insert:c", "fill:150", options=checked), "1 1 b b\n400\none \n")
         self.assertEqual(self.run_program("contains:c", "count"), "1 1 c c\n600\n")
 
+    def test_a_sharded_map_keeps_its_keys_and_its_number_of_shards(self):
+        checked = "verify_replay=1 check_commit_order=1"
+        self.killed("fill_sharded:map=3")
+        self.assertEqual(self.killed("show_sharded:map", "fill_sharded:map", options=checked), "100 in 3 shards\n")
+        self.assertRegex(self.run_program("show_sharded:map=4", "show_sharded:map=3"),
+                         'error: the sharded map "map" was made with 3 shards, not 4: open it without a number.*\n100 in 3 shards\n')
+        self.killed("clear_sharded:map")
+        self.assertEqual(self.run_program("show_sharded:map", "fill_sharded:map#1=2"),
+                         '0 in 3 shards\nerror: the durable object "map#1" is shard 1 of 3, not shard 0 of 3 of the sharded map "map#1": '
+                         "give the map another name\n")
+
+    def test_a_sharded_map_whose_creation_or_deletion_was_killed_goes_on(self):
+        self.killed("half_make_sharded:map")
+        self.assertEqual(self.killed("show_sharded:map", "fill_sharded:map", "show_sharded:map"), "0 in 3 shards\n100 in 3 shards\n")
+        self.killed("half_delete_sharded:map")
+        self.assertEqual(self.killed("show_sharded:map=5", "fill_sharded:map"), "0 in 5 shards\n")
+        self.assertEqual(self.run_program("show_sharded:map", "delete_sharded:map", "delete_sharded:map", "show_sharded:map=2"),
+                         "100 in 5 shards\ndeleted\nnone\n0 in 2 shards\n")
+
+    def test_a_clear_that_is_killed_between_two_shards_leaves_whole_shards(self):
+        cleared = int(self.killed("fill_sharded:map=3", "clear_shard:map").split()[1])
+        self.assertGreater(cleared, 0)
+        self.assertEqual(self.run_program("show_sharded:map"), f"{100 - cleared} in 3 shards\n")
+
+    def test_a_lost_shard_is_an_error(self):
+        self.killed("fill_sharded:map=3", "delete:map#1")
+        self.assertRegex(self.run_program("show_sharded:map"), 'error: the sharded map "map" has lost the shard "map#1"')
+
     def test_a_method_that_is_not_deterministic_is_found(self):
         output = self.run_program("add:1", "add_address:2", options="verify_replay=1")
         self.assertRegex(output, "^(error|refused|not_durable): .*add_address")

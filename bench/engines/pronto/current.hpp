@@ -8,9 +8,9 @@
 
 namespace bench {
 
-using CurrentHashStore = ProntoHashStore;
+using CurrentHashStore = ProntoChosenStore<ProntoHashStore>;
 using CurrentTreeStore = ProntoTreeStore;
-using CurrentYcsbStore = ProntoStringStore;
+using CurrentYcsbStore = ProntoChosenStore<void>;
 using CurrentQueue = ProntoQueue;
 using CurrentStatistics = ProntoMemory;
 inline constexpr const char* why_no_program = "its operations are calls of an object's methods, and the program stores to memory";

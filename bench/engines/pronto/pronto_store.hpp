@@ -1,17 +1,19 @@
 #pragma once
-// Pronto: the bench's structures inside durable objects, whose updates are operations; and durable::string_map as a store.
+// Pronto: the bench's structures inside durable objects, whose updates are operations; and maps of strings as stores.
 
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,7 @@
 #include "../../worker/shape.hpp"
 #include "../engine.hpp"
 #include "pronto_memory.hpp"
+#include "stillpoint/durable/sharded_string_map.hpp"
 #include "stillpoint/durable/string_map.hpp"
 #include "stillpoint/pronto.hpp"
 
@@ -112,21 +115,33 @@ public:
     using ProntoStructureStore::ProntoStructureStore;
 };
 
-/// durable::string_map with keys of 8 bytes.
-class ProntoStringStore {
-public:
-    ProntoStringStore(const Shape&, const char* name, std::uint64_t) : map_(pronto::get_object<stillpoint::durable::string_map>(name)) {}
+/// The map that a row of rows.json measures: environment variable BENCH_PRONTO_MAP.
+enum class ProntoMap { structures, strings, shards };
+inline ProntoMap chosen_pronto_map()
+{
+    const char* const word = std::getenv("BENCH_PRONTO_MAP");
+    const std::string_view chosen = word != nullptr ? word : "";
+    return chosen == "strings" ? ProntoMap::strings : chosen == "shards" ? ProntoMap::shards : ProntoMap::structures;
+}
 
-    [[nodiscard]] bool get(unsigned, std::uint64_t key, std::span<std::byte> out)
+/// durable::string_map with keys of 8 bytes, or durable::sharded_string_map.
+template <class Map>
+class ProntoTexts {
+public:
+    explicit ProntoTexts(Map map) : map_(map) {}
+
+    [[nodiscard]] bool get(std::uint64_t key, std::span<std::byte> out) const
     {
-        const auto value = map_.get(text_of(key).view());
-        if (!value || value->size() != out.size()) {
-            return false;
-        }
-        std::memcpy(out.data(), value->data(), out.size());
-        return true;
+        bool fits = false;
+        map_.visit(text_of(key).view(), [&](std::string_view value) {
+            fits = value.size() == out.size();
+            if (fits) {
+                std::memcpy(out.data(), value.data(), out.size());
+            }
+        });
+        return fits;
     }
-    void put(unsigned, std::uint64_t key, std::span<const std::byte> value)
+    void put(std::uint64_t key, std::span<const std::byte> value)
     {
         if (filling_) {
             filled_.emplace_back(key, std::string(reinterpret_cast<const char*>(value.data()), value.size()));
@@ -134,8 +149,7 @@ public:
         }
         map_.put(text_of(key).view(), {reinterpret_cast<const char*>(value.data()), value.size()});
     }
-    bool remove(unsigned, std::uint64_t key) { return map_.erase(text_of(key).view()); }
-    void settle() { ProntoMemory::settle(); }
+    bool remove(std::uint64_t key) { return map_.erase(text_of(key).view()); }
 
     void begin_fill() noexcept { filling_ = true; }
     /// By many threads, whose puts share their syncs where the pool lies on a disk.
@@ -166,9 +180,87 @@ private:
     };
     static Text text_of(std::uint64_t key) noexcept { return std::bit_cast<Text>(key); }
 
-    stillpoint::durable::string_map& map_;
+    Map map_;
     bool filling_ = false;
     std::vector<std::pair<std::uint64_t, std::string>> filled_;
+};
+
+/// The store that is chosen: the bench's structure, where `Structure` is one, or a map of strings.
+template <class Structure>
+class ProntoChosenStore {
+    using Strings = ProntoTexts<stillpoint::durable::string_map&>;
+    using Shards = ProntoTexts<stillpoint::durable::sharded_string_map>;
+
+public:
+    ProntoChosenStore(const Shape& shape, const char* name, std::uint64_t keys)
+    {
+        const ProntoMap chosen = chosen_pronto_map();
+        if (chosen == ProntoMap::shards) {
+            shards_.emplace(stillpoint::durable::sharded_string_map(name));
+        } else if constexpr (!std::is_void_v<Structure>) {
+            chosen == ProntoMap::structures ? static_cast<void>(structure_.emplace(shape, name, keys)) : emplace_strings(name);
+        } else {
+            emplace_strings(name);
+        }
+    }
+
+    [[nodiscard]] bool get(unsigned thread, std::uint64_t key, std::span<std::byte> out)
+    {
+        if constexpr (!std::is_void_v<Structure>) {
+            if (structure_) {
+                return structure_->get(thread, key, out);
+            }
+        }
+        return shards_ ? shards_->get(key, out) : strings_->get(key, out);
+    }
+    void put(unsigned thread, std::uint64_t key, std::span<const std::byte> value)
+    {
+        if constexpr (!std::is_void_v<Structure>) {
+            if (structure_) {
+                structure_->put(thread, key, value);
+                return;
+            }
+        }
+        shards_ ? shards_->put(key, value) : strings_->put(key, value);
+    }
+    bool remove(unsigned thread, std::uint64_t key)
+    {
+        if constexpr (!std::is_void_v<Structure>) {
+            if (structure_) {
+                return structure_->remove(thread, key);
+            }
+        }
+        return shards_ ? shards_->remove(key) : strings_->remove(key);
+    }
+    void settle() { ProntoMemory::settle(); }
+
+    void begin_fill() noexcept
+    {
+        filling_with([](auto& texts) { texts.begin_fill(); });
+    }
+    void end_fill()
+    {
+        filling_with([](auto& texts) { texts.end_fill(); });
+    }
+
+private:
+    struct None {};
+    using Held = std::conditional_t<std::is_void_v<Structure>, None, Structure>;
+
+    void emplace_strings(const char* name) { strings_.emplace(pronto::get_object<stillpoint::durable::string_map>(name)); }
+    template <class Fill>
+    void filling_with(Fill fill)
+    {
+        if (shards_) {
+            fill(*shards_);
+        } else if (strings_) {
+            fill(*strings_);
+        }
+    }
+
+    std::optional<Held> structure_;
+    std::optional<Strings> strings_;
+    std::optional<Shards> shards_;
 };
 
 /// The bench's queue, and what its threads have noted, as one object.
@@ -236,8 +328,8 @@ private:
     ProntoQueueObject& object_;
 };
 
-static_assert(KeyValueStore<ProntoHashStore> && KeyValueStore<ProntoTreeStore> && KeyValueStore<ProntoStringStore>);
-static_assert(FillsInBatches<ProntoStringStore>);
+static_assert(KeyValueStore<ProntoHashStore> && KeyValueStore<ProntoTreeStore> && KeyValueStore<ProntoChosenStore<void>>);
+static_assert(FillsInBatches<ProntoChosenStore<ProntoHashStore>> && FillsInBatches<ProntoChosenStore<void>>);
 static_assert(FifoQueue<ProntoQueue>);
 
 }  // namespace bench

@@ -50,11 +50,9 @@ public:
         pronto::operation running = op_begin<&string_map::erase>(key);
         Shard& shard = shard_of(key);
         const std::lock_guard hold(shard.lock);
-        const auto found = shard.values.find(key);
-        if (found == shard.values.end()) {
+        if (!shard.remove(key)) {
             return false;
         }
-        shard.values.erase(found);
         running.commit_early();
         return true;
     }
@@ -75,7 +73,20 @@ public:
         const pronto::read_guard reading = read();
         return copy(key);
     }
-    [[nodiscard]] bool contains(std::string_view key) const { return get(key).has_value(); }
+    [[nodiscard]] bool contains(std::string_view key) const
+    {
+        return visit(key, [](std::string_view) {});
+    }
+    /// Reads without a copy: calls visit(std::string_view value), under the lock of the key's shard: it calls nothing of the map, and keeps
+    /// no reference. What it has seen is durable when this returns. False: there is no such key.
+    template <class Visit>
+    bool visit(std::string_view key, Visit visit) const
+    {
+        const pronto::read_guard reading = read();
+        const Shard& shard = shards_[place_of(key)];
+        const std::shared_lock hold(shard.lock);
+        return shard.visit(key, visit);
+    }
 
     /// Reads, asks `change` for what is to be there instead, and puts that, as one step: where another thread came in between, it asks
     /// again. change(const std::optional<std::string>&) returns std::optional<std::string>; without a value the key is not there. It holds
@@ -116,6 +127,8 @@ public:
     bool operator==(const string_map& other) const { return shards_ == other.shards_; }
 
 private:
+    friend class string_map_shard;
+
     /// clear() holds the locks of all shards, and ThreadSanitizer knows of at most 64 that a thread holds.
     static constexpr unsigned shard_bits = 5;
     static constexpr std::size_t shard_count = std::size_t{1} << shard_bits;
@@ -135,6 +148,25 @@ private:
                 return false;
             }
             values.emplace(key, value);
+            return true;
+        }
+        bool remove(std::string_view key)
+        {
+            const auto found = values.find(key);
+            if (found == values.end()) {
+                return false;
+            }
+            values.erase(found);
+            return true;
+        }
+        template <class Visit>
+        bool visit(std::string_view key, Visit& visit) const
+        {
+            const auto found = values.find(key);
+            if (found == values.end()) {
+                return false;
+            }
+            visit(std::string_view(found->second));
             return true;
         }
         [[nodiscard]] bool has(std::string_view key, const std::optional<std::string>& value) const
@@ -181,7 +213,7 @@ private:
         if (after) {
             shard.store(key, *after);
         } else {
-            shard.values.erase(shard.values.find(key));
+            shard.remove(key);
         }
         running.commit_early();
         return true;

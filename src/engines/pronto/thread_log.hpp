@@ -99,7 +99,7 @@ struct ThreadLog {
     std::uint32_t deferrals = 0;            ///< of waiting, that have begun and not ended
     sp_pronto_ticket newest{};              ///< of the operations that were not waited for since the outermost of them began
     OperationLocks held;
-    std::array<LogPiece, 16> pieces{};      ///< by the object's incarnation
+    std::array<LogPiece, 64> pieces{};      ///< by the object's incarnation
     ThreadLog* next = nullptr;
     bool in_use = false;
 
