@@ -180,6 +180,17 @@ bool take_from(const ThreadRecord& record, Use use) noexcept
     return std::any_of(record.uses.begin(), record.uses.end(), [=](auto& slot) { return take_out(slot, use, shard); });
 }
 
+/// Takes out a lock at that address, of whatever kind, if the record lists one.
+bool take_lock_from(const ThreadRecord& record, const void* lock) noexcept
+{
+    const std::size_t shard = shard_of(record);
+    const auto address = reinterpret_cast<std::uintptr_t>(lock);
+    return std::any_of(record.uses.begin(), record.uses.end(), [=](auto& slot) {
+        const Use use = slot.load(std::memory_order_relaxed);
+        return address_of(use) == address && (use & call_bit) == 0 && take_out(slot, use, shard);
+    });
+}
+
 bool list(const void* object, SyncObjectKind kind, Use bits) noexcept
 {
     if (!attached.load(std::memory_order_acquire) || !is_durable_object(object, kind)) {
@@ -222,7 +233,7 @@ void begin_lock_slowly(const void* lock, SyncObjectKind kind) noexcept { static_
 void end_lock_slowly(const void* lock) noexcept
 {
     // Nearly always the thread's own record lists it: others' counters, which change all the time, are not read.
-    if (fase::own_record != nullptr && take_from(*fase::own_record, use_of(lock, SyncObjectKind::mutex))) {
+    if (fase::own_record != nullptr && take_lock_from(*fase::own_record, lock)) {
         wait_for_capture();
         return;
     }
@@ -231,9 +242,7 @@ void end_lock_slowly(const void* lock) noexcept
     }
     for (const auto kind : {SyncObjectKind::mutex, SyncObjectKind::rwlock, SyncObjectKind::spinlock}) {
         const Use use = use_of(lock, kind);
-        bool ended = fase::own_record != nullptr && take_from(*fase::own_record, use);
-        ended = ended ||
-                any_overflow_use([use](OverflowUse& entry, Use other) { return other == use && take_out_overflow_use(entry, use); });
+        bool ended = any_overflow_use([use](OverflowUse& entry, Use other) { return other == use && take_out_overflow_use(entry, use); });
         // Another thread may have acquired it.
         for (ThreadWalk walk; !ended && walk.current() != nullptr; walk.advance()) {
             ended = take_from(*walk.current(), use);

@@ -81,6 +81,35 @@ TEST_F(SyncUses, ThatAThreadUsesBeyondTheRoomOfItsRecordAreRecordedToo)
     EXPECT_EQ(entries(), 0u);
 }
 
+TEST_F(SyncUses, ThatAreLocksOfAnyKindAreFreeAfterTheirRelease)
+{
+    for (const auto kind : {SyncObjectKind::mutex, SyncObjectKind::rwlock, SyncObjectKind::spinlock}) {
+        sync_uses::begin_lock(heap, kind);
+        sync_uses::begin_lock(heap, kind);  // Read locks may be held twice.
+        sync_uses::begin_lock(heap + 128, kind);
+        sync_uses::end_lock(heap);
+        capture();
+        EXPECT_EQ(entries(), 2u);
+        sync_uses::end_lock(heap);
+        capture();
+        EXPECT_EQ(entries(), 1u);
+        EXPECT_TRUE(is_recorded(heap + 128));
+        sync_uses::end_lock(heap + 128);
+        capture();
+        EXPECT_EQ(entries(), 0u);
+    }
+}
+
+TEST_F(SyncUses, ThatAreCallsStayWhenALockAtTheirPlaceIsReleased)
+{
+    const SyncUse waiting(heap, SyncObjectKind::mutex);
+    sync_uses::begin_lock(heap, SyncObjectKind::mutex);
+    sync_uses::end_lock(heap);
+    sync_uses::end_lock(heap);
+    capture();
+    EXPECT_TRUE(is_recorded(heap));
+}
+
 TEST_F(SyncUses, ThatAnotherThreadReleasesAreFree)
 {
     sync_uses::begin_lock(heap, SyncObjectKind::spinlock);
