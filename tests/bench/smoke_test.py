@@ -55,7 +55,7 @@ class Smoke(unittest.TestCase):
 
     def test_a_kill_loses_no_more_than_each_engine_says(self):
         document = bench("--workload", "hash_map,queue,list,vacation", "--engine",
-                         ",".join(["pmthreads,respct,respct-stop,pronto,breeze", *PEERS]))
+                         ",".join(["pmthreads,respct,respct-stop,pronto,pronto-sharded,breeze", *PEERS]))
         for cell in document["cells"]:
             for row in cell["configurations"]:
                 kill = row["kill"]
