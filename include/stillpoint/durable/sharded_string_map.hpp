@@ -5,6 +5,7 @@
 #error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
 #else
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -43,8 +44,9 @@ public:
     bool put(std::string_view key, std::string_view value)
     {
         pronto::operation running = op_begin<&string_map_shard::put>(key, value);
-        const std::lock_guard hold(shard_.lock);
-        const bool is_new = shard_.store(key, value);
+        Part& part = part_of(key);
+        const std::lock_guard hold(part.lock);
+        const bool is_new = part.store(key, value);
         running.commit_early();
         return is_new;
     }
@@ -52,8 +54,9 @@ public:
     {
         const pronto::read_guard reading = read();
         pronto::operation running = op_begin<&string_map_shard::erase>(key);
-        const std::lock_guard hold(shard_.lock);
-        if (!shard_.remove(key)) {
+        Part& part = part_of(key);
+        const std::lock_guard hold(part.lock);
+        if (!part.remove(key)) {
             return false;
         }
         running.commit_early();
@@ -62,15 +65,18 @@ public:
     void clear()
     {
         pronto::operation running = op_begin<&string_map_shard::clear>();
-        const std::lock_guard hold(shard_.lock);
-        shard_.values.clear();
+        std::array<std::unique_lock<std::shared_mutex>, part_count> holds;
+        for (std::size_t at = 0; at < part_count; ++at) {
+            holds[at] = std::unique_lock(parts_[at].lock);
+            parts_[at].values.clear();
+        }
         running.commit_early();
     }
     /// Durable on return.
     void enter(phase next)
     {
         pronto::operation running = op_begin<&string_map_shard::enter>(next);
-        const std::lock_guard hold(shard_.lock);
+        const std::lock_guard hold(parts_[0].lock);
         phase_ = next;
         running.commit();
     }
@@ -79,64 +85,83 @@ public:
     bool replace(std::string_view key, const std::optional<std::string>& before, const std::optional<std::string>& after)
     {
         pronto::operation running = after ? op_begin<&string_map_shard::put>(key, *after) : op_begin<&string_map_shard::erase>(key);
-        const std::lock_guard hold(shard_.lock);
-        if (!shard_.has(key, before)) {
+        Part& part = part_of(key);
+        const std::lock_guard hold(part.lock);
+        if (!part.has(key, before)) {
             return false;
         }
         if (after) {
-            shard_.store(key, *after);
+            part.store(key, *after);
         } else {
-            shard_.remove(key);
+            part.remove(key);
         }
         running.commit_early();
         return true;
     }
 
-    /// The value's bytes are valid while `visit` runs, under the shard's lock. False: there is no such key.
+    /// The value's bytes are valid while `visit` runs, under a lock. False: there is no such key.
     template <class Visit>
     bool visit(std::string_view key, Visit visit) const
     {
         const pronto::read_guard reading = read();
-        const std::shared_lock hold(shard_.lock);
-        return shard_.visit(key, visit);
+        const Part& part = parts_[part_at(key)];
+        const std::shared_lock hold(part.lock);
+        return part.visit(key, visit);
     }
     template <class Visit>
     void for_each(Visit visit) const
     {
-        const pronto::read_guard reading = read();
-        const std::shared_lock hold(shard_.lock);
-        for (const auto& [key, value] : shard_.values) {
-            visit(std::string_view(key), std::string_view(value));
-        }
+        for_each_part([&](const Part& part) {
+            for (const auto& [key, value] : part.values) {
+                visit(std::string_view(key), std::string_view(value));
+            }
+        });
     }
     [[nodiscard]] std::size_t size() const
     {
-        const pronto::read_guard reading = read();
-        const std::shared_lock hold(shard_.lock);
-        return shard_.values.size();
+        std::size_t count = 0;
+        for_each_part([&](const Part& part) { count += part.values.size(); });
+        return count;
     }
 
     [[nodiscard]] std::uint64_t place() const noexcept { return place_; }
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] phase current_phase() const
     {
-        const std::shared_lock hold(shard_.lock);
+        const std::shared_lock hold(parts_[0].lock);
         return phase_;
     }
     /// The caller keeps other threads from changing either shard.
     bool operator==(const string_map_shard& other) const
     {
-        return place_ == other.place_ && count_ == other.count_ && phase_ == other.phase_ && shard_ == other.shard_;
+        return place_ == other.place_ && count_ == other.count_ && phase_ == other.phase_ && parts_ == other.parts_;
     }
 
 private:
-    string_map::Shard shard_;
+    /// With a lock of its own, so that threads seldom meet at one however few shards there are: it is held while an entry becomes durable.
+    using Part = string_map::Shard;
+    static constexpr unsigned part_bits = 3;
+    static constexpr std::size_t part_count = std::size_t{1} << part_bits;
+
+    static std::size_t part_at(std::string_view key) noexcept { return hash<std::string>()(key) >> (sizeof(std::size_t) * 8 - part_bits); }
+    [[nodiscard]] Part& part_of(std::string_view key) noexcept { return parts_[part_at(key)]; }
+    template <class Visit>
+    void for_each_part(Visit visit) const
+    {
+        const pronto::read_guard reading = read();
+        for (const Part& part : parts_) {
+            const std::shared_lock hold(part.lock);
+            visit(part);
+        }
+    }
+
+    std::array<Part, part_count> parts_;
     std::uint64_t place_;
     std::uint64_t count_;
     phase phase_ = phase::making;
 };
 
-/// A string_map whose shards are durable objects, each with a log, an order of operations and a lock of its own [Pronto §5.2].
+/// A string_map whose shards are durable objects, each with a log, an order of operations and locks of its own [Pronto §5.2].
 ///   durable::sharded_string_map visits("visits");                        // made the first time, then found
 ///   visits.put("index.html", "1");                                       // durable on return
 /// It is a handle: copy it, make it again, keep it as long as the pool is open. The first shard is the durable object `name`, the others
@@ -229,8 +254,8 @@ public:
         }
     }
 
-    /// Calls visit(std::string_view key, std::string_view value) for each, in no order, one shard after the other under its lock: `visit`
-    /// calls nothing of the map. Other threads may change shards that are not being visited.
+    /// Calls visit(std::string_view key, std::string_view value) for each, in no order, one part of a shard after the other
+    /// under its lock: `visit` calls nothing of the map. Other threads may change parts that are not being visited.
     template <class Visit>
     void for_each(Visit visit) const
     {
@@ -332,7 +357,7 @@ private:
         pronto::delete_object(name);
     }
 
-    /// Other bits of the hash than those that choose a bucket in the shard, whose numbers of buckets are primes.
+    /// Other bits of the hash than those that choose a part of the shard, or a bucket, whose numbers are primes.
     [[nodiscard]] string_map_shard& shard_of(std::string_view key) const noexcept
     {
         return *shards_[(hash<std::string>()(key) >> (sizeof(std::size_t) * 4)) % shards_.size()];
