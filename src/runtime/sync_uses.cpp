@@ -185,9 +185,10 @@ bool take_lock_from(const ThreadRecord& record, const void* lock) noexcept
 {
     const std::size_t shard = shard_of(record);
     const auto address = reinterpret_cast<std::uintptr_t>(lock);
+    constexpr Use but_kind = call_bit | ((Use{1} << kind_shift) - 1);
     return std::any_of(record.uses.begin(), record.uses.end(), [=](auto& slot) {
         const Use use = slot.load(std::memory_order_relaxed);
-        return address_of(use) == address && (use & call_bit) == 0 && take_out(slot, use, shard);
+        return (use & but_kind) == address && take_out(slot, use, shard);
     });
 }
 
