@@ -54,6 +54,10 @@ inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Pro
 [[nodiscard]] std::vector<Campaign> leftover_campaigns();
 /// The promises of the real media to engines: their own fences and syncs, held to the crash model.
 [[nodiscard]] std::vector<Campaign> media_campaigns();
+/// Engines on a pool in RADOS, and its change of owners.
+[[nodiscard]] std::vector<Campaign> rados_campaigns();
+/// RADOS with a sync that does not wait, or without fencing: each must be noticed.
+[[nodiscard]] std::vector<Campaign> wrong_rados_campaigns();
 /// The explorer notices a store that is missing from its trace.
 [[nodiscard]] std::vector<Campaign> stray_store_campaigns();
 

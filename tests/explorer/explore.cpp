@@ -38,7 +38,7 @@ std::vector<Campaign> all_campaigns()
 {
     std::vector<Campaign> all = conformance_campaigns();
     for (auto* const more : {&object_campaigns, &transaction_campaigns, &section_campaigns, &typed_campaigns, &damage_campaigns,
-                             &leftover_campaigns, &media_campaigns}) {
+                             &leftover_campaigns, &media_campaigns, &rados_campaigns}) {
         for (Campaign& campaign : more()) {
             all.push_back(std::move(campaign));
         }
@@ -61,6 +61,9 @@ std::vector<Campaign> campaigns_that_find()
 {
     std::vector<Campaign> all = stray_store_campaigns();
     for (Campaign& campaign : lost_reads_campaigns()) {
+        all.push_back(std::move(campaign));
+    }
+    for (Campaign& campaign : wrong_rados_campaigns()) {
         all.push_back(std::move(campaign));
     }
     return all;

@@ -26,7 +26,8 @@ bool stores_bytes(EventKind kind) noexcept
 /// Before these, the set of images is the largest since the one before.
 bool makes_durable(EventKind kind) noexcept
 {
-    return kind == EventKind::fence || kind == EventKind::sync || kind == EventKind::sync_failed || kind == EventKind::name_sync;
+    return kind == EventKind::fence || kind == EventKind::sync || kind == EventKind::sync_failed || kind == EventKind::name_sync ||
+           kind == EventKind::head_changed;
 }
 
 /// A store that the process was killed in the middle of.
@@ -104,6 +105,8 @@ std::string_view name_of(EventKind kind) noexcept
     case EventKind::resize: return "a growth";
     case EventKind::name: return "the naming";
     case EventKind::name_sync: return "a sync of the name";
+    case EventKind::hand_over: return "the end of an operation";
+    case EventKind::head_changed: return "the end of a change of the head";
     case EventKind::acknowledge:
     case EventKind::part_acknowledge: return "an acknowledgement";
     default: return "a note";
@@ -308,7 +311,7 @@ void Explorer::explore_trace(const Crash& start, const ProgramRun& run, unsigned
         if (std::find(kill_at.begin(), kill_at.end(), i) != kill_at.end()) {
             auto killed = std::make_shared<sim::CrashModel>(model);
             std::string how = "; killed";
-            if (i < events.size() && stores_bytes(events[i].kind) && random_() % 2 == 0) {
+            if (i < events.size() && stores_bytes(events[i].kind) && plan_.profile != sim::Profile::rados && random_() % 2 == 0) {
                 killed->apply(cut_off(events[i], random_));
                 how = "; killed inside it";
             }

@@ -320,6 +320,8 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
         stage = std::make_unique<sim::Stage>(byte_addressable(plan), file);
         stage->failing_sync = plan.failing_sync;
         stage->primitive = plan.primitive_files;
+        stage->in_objects = plan.profile == sim::Profile::rados;
+        stage->sync_waits_for = plan.sync_waits_for;
         stage->sync_us = plan.sync_us;
         stage->fence_us_max = plan.fence_us_max;
         stage->stranger = plan.seed % 2 == 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/crash_model.hpp"
+#include "sim/sim_medium.hpp"
 #include "sim/trace.hpp"
 #include "workload.hpp"
 
@@ -39,6 +40,7 @@ struct ProgramPlan {
     std::uint64_t failing_sync = UINT64_MAX;  ///< UINT64_MAX: none; otherwise another one in each run
     std::uint32_t sync_us = 0;     ///< see sim::Stage::sync_us
     std::uint32_t fence_us_max = 0;  ///< see sim::Stage::fence_us_max
+    sim::Stage::SyncWaitsFor sync_waits_for = sim::Stage::SyncWaitsFor::everything;  ///< see there; of the profile rados
     bool primitive_files = false;  ///< see sim::Stage::primitive
     bool checkpoint_each = false;  ///< after each operation, not after two of five
     bool power_cuts_only = false;  ///< go on from many power cuts, each with a few images

@@ -55,6 +55,7 @@ std::string_view to_text(Profile profile) noexcept
     case Profile::persistent_caches: return "persistent-caches";
     case Profile::cache_line: return "line";
     case Profile::page: return "page";
+    case Profile::rados: return "rados";
     }
     return "?";
 }
@@ -81,7 +82,15 @@ void CrashModel::apply(const Event& event)
         }
         break;
     case EventKind::nontemporal_store: store(event, false); break;
-    case EventKind::block_write: block_write(event); break;
+    case EventKind::hand_over: apply_to_objects(event); break;
+    case EventKind::head_changed: head_changed(); break;
+    case EventKind::block_write:
+        if (profile_ == Profile::rados) {
+            apply_to_objects(event);
+        } else {
+            block_write(event);
+        }
+        break;
     case EventKind::write_back:
         for (auto it = lines_.lower_bound(event.offset / line_bytes * line_bytes);
              it != lines_.end() && it->first < event.offset + event.size; ++it) {
@@ -245,6 +254,33 @@ void CrashModel::block_write(const Event& event)
     visible_.content.write(event.offset, event.data, event.size);
 }
 
+/// A write outside any operation counts as an operation of its own on each object that it touches.
+void CrashModel::apply_to_objects(const Event& event)
+{
+    if (event.kind == EventKind::hand_over) {
+        objects_.hand_over(event.value, events_, visible_.content);
+        return;
+    }
+    objects_.fill(event.offset, event.data, event.size);
+    if (event.value == 0 && event.size != 0) {
+        for (std::uint64_t object = event.offset / object_bytes; object * object_bytes < event.offset + event.size; ++object) {
+            objects_.hand_over(object, events_, visible_.content);
+        }
+    }
+}
+
+/// The head is an attribute of the first object: its operations are applied in order.
+void CrashModel::head_changed()
+{
+    objects_.settle(0, durable_.content);
+    if (!sizes_.empty()) {
+        durable_size_ = sizes_.back();
+        sizes_.clear();
+    }
+    durable_.named = visible_.named;
+    name_pending_ = false;
+}
+
 void CrashModel::settle(std::uint64_t line_offset, Line& line, std::size_t index)
 {
     const Store store = line.stores[index];
@@ -303,6 +339,7 @@ void CrashModel::sync()
 {
     sync(sectors_);
     sync(words_);
+    objects_.settle_all(durable_.content);
     if (!sizes_.empty()) {
         durable_size_ = sizes_.back();
         sizes_.clear();
@@ -319,6 +356,10 @@ void CrashModel::kill()
     }
     if (profile_ == Profile::process) {
         settle_all_but_unfenced();
+    } else if (profile_ == Profile::rados) {
+        sync();  // The agent outlives the process until all that it was handed is written.
+        head_changed();
+        objects_ = {};  // An operation that was not handed over goes with the process.
     }
 }
 
@@ -348,6 +389,9 @@ std::vector<CrashModel::Unit> CrashModel::units() const
     }
     for (const auto& [offset, word] : words_) {
         units.push_back({Unit::Kind::word, offset, word.versions.size() + 1, word.newest});
+    }
+    for (const StoredObjects::Object& object : objects_.under_way()) {
+        units.push_back({Unit::Kind::object, object.number * object_bytes, object.operations + 1, object.newest});
     }
     if (!sizes_.empty()) {
         units.push_back({Unit::Kind::size, 0, sizes_.size() + 1, events_});
@@ -418,6 +462,7 @@ CrashImage CrashModel::image(std::span<const Unit> units, std::span<const std::u
                 image.content.write(unit.offset, word.versions[version - 1].data(), word.versions[version - 1].size());
             }
             break;
+        case Unit::Kind::object: objects_.put(unit.offset / object_bytes, version, image.content); break;
         case Unit::Kind::size: size = version != 0 ? sizes_[version - 1] : durable_size_; break;
         case Unit::Kind::name: image.named = version != 0; break;
         }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/page_map.hpp"
+#include "sim/stored_objects.hpp"
 #include "sim/trace.hpp"
 
 namespace stillpoint::sim {
@@ -23,6 +24,7 @@ enum class Profile : std::uint8_t {
     persistent_caches,  ///< power fails; caches are durable (eADR, GPF), non-temporal stores once fenced
     cache_line,         ///< power fails; a line is durable once written back and fenced
     page,               ///< power fails; a sector is durable once synced
+    rados,              ///< the client ends; each object has a prefix of the operations that are not acknowledged
 };
 
 [[nodiscard]] std::string_view to_text(Profile profile) noexcept;
@@ -56,7 +58,7 @@ class CrashModel {
 public:
     /// The units that can be in several states after a crash now, independently of the others.
     struct Unit {
-        enum class Kind : std::uint8_t { line, sector, word, size, name };
+        enum class Kind : std::uint8_t { line, sector, word, object, size, name };
         Kind kind;
         std::uint64_t offset;    ///< in the file; 0 for size and name
         std::uint64_t versions;  ///< 0: nothing beyond the certain; versions - 1: all of it
@@ -123,6 +125,8 @@ private:
     void settle(std::uint64_t line_offset, Line& line, std::size_t index);
     void settle_stores(std::uint64_t last_number);
     void settle_all_but_unfenced();
+    void head_changed();
+    void apply_to_objects(const Event& event);
     void sync();
     [[nodiscard]] std::uint64_t versions_of(const Line& line) const noexcept;
     /// Version 1 of a sector, where there is one: it comes before what was written.
@@ -136,6 +140,7 @@ private:
     std::uint64_t durable_size_;
     std::map<std::uint64_t, Line> lines_;
     std::map<std::uint64_t, Sector> sectors_;
+    StoredObjects objects_;
     PageCopy page_copy_;
     CutSector cut_sector_;
     std::map<std::uint64_t, Word> words_;  ///< where pages are copied word by word

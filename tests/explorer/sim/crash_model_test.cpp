@@ -13,7 +13,7 @@
 namespace stillpoint::sim {
 namespace {
 
-constexpr std::uint64_t file_bytes = 8 * page_bytes;
+constexpr std::uint64_t file_bytes = 8 * page_bytes + object_bytes;
 
 class Litmus {
 public:
@@ -314,6 +314,42 @@ TEST(CrashModelProcess, WhatWasHandedOverStays)
 {
     const Litmus litmus = Litmus(Profile::process).block('a', 0).store('b', page_bytes).store('c', 2 * page_bytes);
     EXPECT_EQ(litmus.states({0, page_bytes, 2 * page_bytes}), (States{"ab-", "abc"}));
+}
+
+TEST(CrashModelRados, OperationsOnOneObjectAreAppliedInOrderAndOnTwoInAnyOrder)
+{
+    const Litmus litmus = Litmus(Profile::rados).block('a', 0).block('b', page_bytes).block('c', object_bytes);
+    EXPECT_EQ(litmus.states({0, page_bytes, object_bytes}), (States{"---", "--c", "a--", "a-c", "ab-", "abc"}));
+}
+
+TEST(CrashModelRados, AnOperationIsAppliedWholeOrNotAtAll)
+{
+    const Litmus litmus = Litmus(Profile::rados).block('a', 0, 2 * page_bytes);
+    EXPECT_EQ(litmus.states({0, sector_bytes, page_bytes}), (States{"---", "aaa"}));
+}
+
+TEST(CrashModelRados, ASyncMakesAllObjectsDurableAndAChangeOfTheHeadTheFirst)
+{
+    Litmus litmus = Litmus(Profile::rados).block('a', 0).block('b', object_bytes).apply(EventKind::head_changed);
+    EXPECT_EQ(litmus.states({0, object_bytes}), (States{"a-", "ab"}));
+    litmus.apply(EventKind::sync);
+    EXPECT_EQ(litmus.states({0, object_bytes}), (States{"ab"}));
+}
+
+TEST(CrashModelRados, TheAgentOfAKilledProcessWritesWhatItWasHanded)
+{
+    EXPECT_EQ(Litmus(Profile::rados).block('a', 0).block('b', object_bytes).kill().states({0, object_bytes}), (States{"ab"}));
+}
+
+TEST(CrashModelRados, AnOperationThatWasNotHandedOverGoesWithItsProcess)
+{
+    CrashModel model(Profile::rados, CrashImage{PageMap(file_bytes), true});
+    const std::string bytes(page_bytes, 'a');
+    model.apply({EventKind::block_write, 1, 0, page_bytes, 1, reinterpret_cast<const std::byte*>(bytes.data())});
+    model.kill();
+    model.apply({EventKind::hand_over, 1, 0, 0, 0, nullptr});
+    EXPECT_TRUE(model.units().empty());
+    EXPECT_TRUE(model.visible().content.equals(0, std::vector<std::byte>(page_bytes).data(), page_bytes));
 }
 
 TEST(CrashModelUnits, AStoreOfWhatIsDurableAnywayMakesNoUnit)

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <new>
 #include <random>
@@ -74,7 +75,20 @@ Stage::~Stage()
     close(fd_);
 }
 
-SimMedium::SimMedium(Stage& stage, const MediumOptions& options) : stage_(stage), path_(options.path), durability_(options.durability) {}
+void Stage::take_over(const CrashImage& applied)
+{
+    ++owners_;
+    std::memset(writable_, 0, size_bytes_);
+    size_bytes_ = applied.content.size_bytes();
+    named_ = applied.named;
+    applied.content.for_each_page(
+        [this](std::uint64_t page, const std::byte* bytes) { std::memcpy(writable_ + page * page_bytes, bytes, page_bytes); });
+}
+
+SimMedium::SimMedium(Stage& stage, const MediumOptions& options)
+    : stage_(stage), path_(options.path), durability_(options.durability), owner_(stage.owners_)
+{
+}
 
 Result<std::unique_ptr<Medium>> SimMedium::create(Stage& stage, const MediumOptions& options, std::uint64_t size)
 {
@@ -86,11 +100,16 @@ Result<std::unique_ptr<Medium>> SimMedium::create(Stage& stage, const MediumOpti
     }
     auto medium = std::unique_ptr<SimMedium>(new SimMedium(stage, options));
     stage.size_bytes_ = size;
-    stage.room_.leave_without(options.without_room);
+    if (!stage.in_objects) {  // An object takes room as it is written.
+        stage.room_.leave_without(options.without_room);
+    }
     record(EventKind::resize, 0, nullptr, 0, size);
     if (!options.publish_later || stage.primitive) {
         stage.named_ = true;
         record(EventKind::name);
+    }
+    if (stage.in_objects) {
+        record(EventKind::head_changed);
     }
     if (stage.primitive) {
         medium->leave_noise(2 * page_bytes, 4 * page_bytes);
@@ -146,9 +165,12 @@ Result<void> SimMedium::publish()
     if (stage_.named_) {
         return {};
     }
+    if (auto owned = check_owner(); !owned) {
+        return owned;
+    }
     stage_.named_ = true;
     record(EventKind::name);
-    return sync_file();
+    return stage_.in_objects ? change_head() : sync_file();
 }
 
 Result<void> SimMedium::resize(std::uint64_t size)
@@ -156,9 +178,12 @@ Result<void> SimMedium::resize(std::uint64_t size)
     if (size > Stage::reserved_bytes) {
         return fail(SP_E_NO_SPACE, ENOSPC, "no space for {} bytes of {}", size, path_);
     }
+    if (auto owned = check_owner(); !owned) {
+        return owned;
+    }
     stage_.size_bytes_ = size;
     record(EventKind::resize, 0, nullptr, 0, size);
-    return sync_file();
+    return stage_.in_objects ? change_head() : sync_file();
 }
 
 Result<void> SimMedium::allocate(FileRange range)
@@ -170,6 +195,9 @@ Result<void> SimMedium::allocate(FileRange range)
 /// The zeroes are as durable as anything that no sync and no fence follows.
 void SimMedium::release(FileRange range) noexcept
 {
+    if (stage_.in_objects) {
+        return;
+    }
     static constexpr std::array<std::byte, 64 * kib> zeroes{};
     for (std::uint64_t at = range.begin; at < range.end; at += zeroes.size()) {
         put(byte_addressable() ? EventKind::nontemporal_store : EventKind::block_write, at, zeroes.data(),
@@ -187,7 +215,7 @@ Result<void> SimMedium::read(std::uint64_t offset, std::span<std::byte> destinat
     return {};
 }
 
-void SimMedium::put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size) noexcept
+void SimMedium::put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size, std::uint64_t value) noexcept
 {
     if (!stage_.room_.is_there_for(offset, size)) {
         std::fprintf(stderr, "%s: bytes are stored at %llu, where no room was taken on the disk\n", path_.c_str(),
@@ -195,7 +223,7 @@ void SimMedium::put(EventKind kind, std::uint64_t offset, const void* data, std:
         std::abort();
     }
     const BetweenTracedStores alone;
-    record(kind, offset, data, size);
+    record(kind, offset, data, size, value);
     std::memcpy(stage_.writable_ + offset, data, size);
     bytes_written_.add(size);
 }
@@ -211,6 +239,13 @@ Result<void> SimMedium::write(std::span<const BlockWrite> batch)
             return outside(path_, write.offset, write.size);
         }
     }
+    if (stage_.in_objects) {
+        auto owned = check_owner();
+        if (owned) {
+            write_operations(batch);
+        }
+        return owned;
+    }
     for (const BlockWrite& write : batch) {
         put(byte_addressable() ? EventKind::nontemporal_store : EventKind::block_write, write.offset, write.data, write.size);
         write_calls_.add(1);
@@ -218,6 +253,46 @@ Result<void> SimMedium::write(std::span<const BlockWrite> batch)
     if (byte_addressable()) {
         fence();
     }
+    return {};
+}
+
+/// As RadosMedium::write(): an operation has all pieces of its object until it is full.
+void SimMedium::write_operations(std::span<const BlockWrite> batch)
+{
+    std::map<std::uint64_t, std::uint64_t> filled;
+    for (const BlockWrite& write : batch) {
+        for (std::size_t done = 0; done < write.size;) {
+            const std::uint64_t offset = write.offset + done;
+            const std::uint64_t object = offset / object_bytes;
+            const std::uint64_t piece = std::min({write.size - done, object_bytes - offset % object_bytes, operation_bytes});
+            if (filled[object] + piece > operation_bytes) {
+                record(EventKind::hand_over, 0, nullptr, 0, object);
+                filled[object] = 0;
+            }
+            put(EventKind::block_write, offset, write.data + done, piece, 1);
+            filled[object] += piece;
+            done += piece;
+        }
+    }
+    for (const auto& [object, bytes] : filled) {
+        record(EventKind::hand_over, 0, nullptr, 0, object);
+        write_calls_.add(1);
+    }
+}
+
+/// The first object compares the head in each operation; for the others the former owner is on the block list.
+Result<void> SimMedium::check_owner()
+{
+    if (stage_.fences_owners && owner_ != stage_.owners_) {
+        frozen_ = true;
+        return fail(SP_E_POOL_LOCKED, 0, "{} has another owner", path_);
+    }
+    return {};
+}
+
+Result<void> SimMedium::change_head()
+{
+    record(EventKind::head_changed);
     return {};
 }
 
@@ -247,6 +322,16 @@ Result<void> SimMedium::sync_file()
     }
     if (stage_.sync_us != 0) {
         usleep(stage_.sync_us);
+    }
+    if (stage_.in_objects) {
+        if (auto owned = check_owner(); !owned) {
+            return owned;
+        }
+        if (stage_.sync_waits_for != Stage::SyncWaitsFor::nothing) {
+            record(stage_.sync_waits_for == Stage::SyncWaitsFor::everything ? EventKind::sync : EventKind::head_changed);
+        }
+        syncs_.add(1);
+        return {};
     }
     record(EventKind::sync);
     if (!metadata_is_durable_ && stage_.named_) {

@@ -36,6 +36,18 @@ public:
     /// The file's bytes, for all readers.
     [[nodiscard]] const std::byte* visible_bytes() const noexcept { return readable_; }
 
+    /// The operations on objects that a sync waits for. All but `everything` are defects, which the explorer must notice.
+    enum class SyncWaitsFor : std::uint8_t { everything, first_object, nothing };
+
+    /// The bytes lie in objects of RADOS (stored_objects.hpp). Set before the pool is made or opened.
+    bool in_objects = false;
+    SyncWaitsFor sync_waits_for = SyncWaitsFor::everything;
+    /// false, a defect: operations of a former owner are applied.
+    bool fences_owners = true;
+    /// Another client becomes the owner, as the block list and the head's new generation do it: what was applied of the former one's
+    /// operations is in `applied`, and no other of them will ever be.
+    void take_over(const CrashImage& applied);
+
     /// The sync with this number, counted from 0, fails. Later ones would succeed, as a kernel's do.
     std::uint64_t failing_sync = UINT64_MAX;
     /// A sync takes so long: what others do meanwhile is not in it.
@@ -56,6 +68,7 @@ private:
     bool named_;
     std::uint64_t size_bytes_;
     testing::RoomOnDisk room_;  ///< of a pool that this run has made
+    std::uint64_t owners_ = 0;  ///< how many there were
     int fd_;
     std::byte* writable_;        ///< of the medium alone
     const std::byte* readable_;  ///< the same memory, for all readers
@@ -99,14 +112,18 @@ public:
 private:
     SimMedium(Stage& stage, const MediumOptions& options);
     void leave_noise(std::uint64_t offset, std::size_t size);
-    void put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size) noexcept;
+    void put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size, std::uint64_t value = 0) noexcept;
     [[nodiscard]] Result<void> sync_file();
+    [[nodiscard]] Result<void> check_owner();
+    [[nodiscard]] Result<void> change_head();
+    void write_operations(std::span<const BlockWrite> batch);
 
     Stage& stage_;
     std::string path_;
     Durability durability_;
     bool metadata_is_durable_ = false;  ///< this run has synced size and name
     bool frozen_ = false;
+    std::uint64_t owner_;
     std::uint64_t syncs_begun_ = 0;
     os::FutexLock exchange_lock_;  ///< traced in the order in which they take effect
     Counter bytes_written_;

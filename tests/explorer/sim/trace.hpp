@@ -19,7 +19,7 @@ enum class EventKind : std::uint8_t {
     nontemporal_store,  ///< a store past them
     write_back,         ///< of the lines that overlap the range
     fence,
-    block_write,        ///< handed to the kernel or the disk
+    block_write,        ///< handed to the kernel or the disk; value 1: a part of an operation on an object
     sync,               ///< a sync of content and size that succeeded
     sync_failed,        ///< one that failed: what was pending may be lost, and the kernel has forgotten it
     resize,             ///< value: the new size
@@ -33,6 +33,8 @@ enum class EventKind : std::uint8_t {
     part_withdrawn,     ///< likewise: it will never be, since its operation was rolled back
     part_acknowledge,   ///< offset: a part; value: the digest of a state that the program was told is durable
     part_number,        ///< offset: a part; value: a commit number that the program has seen; size: 1 if it must be a new one
+    hand_over,          ///< objects: the writes since the last one to this object (value) are one operation
+    head_changed,       ///< objects: size or name is acknowledged, and with it every earlier operation on the first object
 };
 
 /// Payload of EventKind::state: what the image is at the capture of an epoch.
