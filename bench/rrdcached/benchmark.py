@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -40,6 +41,16 @@ def why_not(options):
     return "run integrations/rrdcached/build.py first"
 
 
+def takes_connections(path):
+    """The name is there a moment before the daemon listens."""
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
 class Slices:
     def __init__(self, bench):
         self.bench, self.shared = bench, bench.place.folders["memory"]
@@ -65,7 +76,7 @@ class Slices:
              "-b", self.shared, "-w", "3600", "-f", "7200", *map(str, words)],
             env=environment | ({"STILLPOINT_MEDIUM": medium} if medium else {}), stderr=subprocess.DEVNULL)
         give_up = time.monotonic() + LISTEN_S_MAX
-        while not (self.shared / "socket").exists():
+        while not takes_connections(self.shared / "socket"):
             if process.poll() is not None or time.monotonic() > give_up:
                 process.kill()
                 raise WorkerFailed(f"rrdcached does not listen: {' '.join(map(str, process.args))}")

@@ -137,7 +137,8 @@ class LedgerOfDyingThreads(NvthreadsLedgerOfProcesses):
     may_die = True
 
     def arguments(self, last):
-        return [*super().arguments(last), "dying"]
+        """None die in the last run, which has to come to its end: on a slow machine a death ended it again and again."""
+        return super().arguments(last) if last else [*super().arguments(last), "dying"]
 
     def deaths(self):
         """Single threads that have died, and the program has gone on."""

@@ -30,7 +30,7 @@ class PoolTest(unittest.TestCase):
         self.pool = Path(temporary.name) / "test.pool"
 
     def plain(self, *words):
-        return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, timeout=60,
+        return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, timeout=300,
                               env={**os.environ, "KCRNDSEED": "1", "TMPDIR": str(self.pool.parent)}, errors="replace")
 
     def durable(self, *words, options=()):
