@@ -28,7 +28,7 @@ struct Campaign {
 };
 
 inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Profile::persistent_caches, sim::Profile::cache_line,
-                                                 sim::Profile::page};
+                                                 sim::Profile::page, sim::Profile::rados};
 
 /// The campaign of that name: Explorer on this plan.
 [[nodiscard]] Campaign exploration(std::string name, ProgramPlan plan);
@@ -54,7 +54,7 @@ inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Pro
 [[nodiscard]] std::vector<Campaign> leftover_campaigns();
 /// The promises of the real media to engines: their own fences and syncs, held to the crash model.
 [[nodiscard]] std::vector<Campaign> media_campaigns();
-/// Engines on a pool in RADOS, and its change of owners.
+/// A pool in RADOS whose owner changes. Engines on such a pool are among the campaigns of every profile.
 [[nodiscard]] std::vector<Campaign> rados_campaigns();
 /// RADOS with a sync that does not wait, or without fencing: each must be noticed.
 [[nodiscard]] std::vector<Campaign> wrong_rados_campaigns();

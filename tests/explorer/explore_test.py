@@ -34,6 +34,13 @@ class Survivors(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("1 of 1 canaries killed", run.stdout)
 
+    def test_a_pool_in_rados_shows_what_a_missing_sync_loses(self):
+        for canary, campaign in (("epoch-durable", "mprotect/rados/bank"), ("redo-log-sync", "transactions/rados/bank"),
+                                 ("log-sync", "objects/rados/map")):
+            with self.subTest(canary=canary):
+                run = explore("--canary", canary, "--campaign", campaign, "--seconds", "60", "--quiet")
+                self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=1)

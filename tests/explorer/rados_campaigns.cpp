@@ -1,4 +1,4 @@
-// Pools in RADOS, as the model has them: engines on them, and owners that are shut out.
+// Pools in RADOS, as the model has them: owners that are shut out, and media that promise too much.
 
 #include <cstring>
 
@@ -151,38 +151,19 @@ Campaign take_over(std::string name, bool fenced)
     return {name, [name, fenced](const CampaignSettings& settings) { return TakeOver(name, fenced, settings).run(); }};
 }
 
-ProgramPlan plan_on_rados(const EngineDriver& driver, const WorkloadEntry& workload)
-{
-    ProgramPlan plan;
-    plan.workload = &workload;
-    plan.engine = driver.format.name;
-    plan.tracker = "auto";
-    plan.profile = sim::Profile::rados;
-    return plan;
-}
-
 }  // namespace
 
-std::vector<Campaign> rados_campaigns()
-{
-    std::vector<Campaign> campaigns = {take_over("media/rados", true)};
-    for (const EngineDriver& driver : engine_drivers()) {
-        for (const char* const name : {"bank", "hash-map", "growth"}) {
-            const WorkloadEntry& workload = workload_called(name);
-            if (workload.fits(driver.format.name)) {
-                const ProgramPlan plan = plan_on_rados(driver, workload);
-                campaigns.push_back(exploration(plan.engine + "/rados/" + name, plan));
-            }
-        }
-    }
-    return campaigns;
-}
+std::vector<Campaign> rados_campaigns() { return {take_over("media/rados", true)}; }
 
 std::vector<Campaign> wrong_rados_campaigns()
 {
     std::vector<Campaign> campaigns = {take_over("media/rados-without-fencing", false)};
     for (const EngineDriver& driver : engine_drivers()) {
-        ProgramPlan plan = plan_on_rados(driver, workloads().front());
+        ProgramPlan plan;
+        plan.workload = &workloads().front();
+        plan.engine = driver.format.name;
+        plan.tracker = "auto";
+        plan.profile = sim::Profile::rados;
         plan.sync_waits_for = SyncWaitsFor::first_object;
         campaigns.push_back(exploration(plan.engine + "/rados-sync-of-first-object", plan));
         plan.sync_waits_for = SyncWaitsFor::nothing;
