@@ -144,6 +144,16 @@ function(stillpoint_unit_program target)
     add_dependencies(unit_tests ${target})
 endfunction()
 
+# stillpoint_quickly_compiled(target [SPEED]): debug information is line tables alone, and optimisation is little, unless SPEED is asked
+# for. For programs whose time is that of what they call; it halves the compiler's.
+function(stillpoint_quickly_compiled target)
+    set(options -g1)
+    if(NOT "SPEED" IN_LIST ARGN)
+        list(APPEND options -O1)
+    endif()
+    target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:${options}>")
+endfunction()
+
 function(stillpoint_settings target)
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "INTERFACE_LIBRARY")

@@ -5,7 +5,8 @@ A build keeps all CPUs busy; tests mostly wait for disks, kills and intervals. S
 AddressSanitizer run while the release is built, and ThreadSanitizer's build and unit tests run beside the release's tests. Compilers
 have a lower priority than tests. What goes on beside is written to a file, and shown where it fails. The first failure ends all.
 The tests of the layers are run under the sanitizers alone; `make check` runs them in the release too.
-ThreadSanitizer leaves out tests that damage a file bit by bit, which one thread does alone (CMakePresets.json).
+ThreadSanitizer leaves out tests that one thread does alone and that take long: every crash of a log, a file with each bit flipped
+(CMakePresets.json).
 """
 
 import argparse
