@@ -64,7 +64,8 @@ struct SeenPool {
     std::map<std::uint64_t, Seen> objects;  ///< by version
     std::uint64_t root = 0;  ///< a version
     std::uint64_t holder = 0;  ///< a version
-    std::set<std::uint64_t> before_frees;  ///< versions of all objects, with those that an opening frees after a crash
+    /// Of all objects, with those that an opening frees after a crash: the references that each counts, by version.
+    std::map<std::uint64_t, std::uint64_t> before_frees;
 };
 
 Result<Pool> open_file(const std::string& path)
@@ -87,7 +88,7 @@ SeenPool look_into(const Pool& pool)
     for (std::uint64_t number = 0; number < parts.zones.count(); ++number) {
         parts.zones.visit_blocks(number, [&](std::uint64_t block) {
             if (parts.allocated(block)) {
-                seen.before_frees.insert(version_at(block));
+                seen.before_frees[version_at(block)] = references_in(parts.memory.object(block).counts);
             }
         });
     }
@@ -213,7 +214,8 @@ protected:
     void judge(const ObjectSalvage& report, const SeenPool& now, const std::set<std::uint64_t>& damaged) const;
     void judge_object(const Seen& is, std::uint64_t version, const ObjectSalvage& report, const SeenPool& now,
                       const std::set<std::uint64_t>& damaged) const;
-    /// The damage cost the object as many pointers as it brought, or changed its count.
+    /// The damage cost the object as many pointers as it brought, or changed its count; or the count has room for one: at a crash it may
+    /// have references yet of objects that had died.
     bool count_hides(std::uint64_t version, const SeenPool& now, const std::set<std::uint64_t>& damaged) const;
     void judge_lists(const ObjectSalvage& report, const SeenPool& now) const;
     void judge_root(const SeenPool& now, const std::set<std::uint64_t>& damaged, bool types_are_whole) const;
@@ -246,7 +248,8 @@ std::uint64_t references_of(const SeenPool& pool, std::uint64_t version)
 bool BreezeSalvages::count_hides(std::uint64_t version, const SeenPool& now, const std::set<std::uint64_t>& damaged) const
 {
     const std::uint64_t header = whole_.objects.at(version).block;
-    return references_of(now, version) <= references_of(whole_, version) || has_any(damaged, header, header + object_header_bytes);
+    const std::uint64_t may_have = std::max(references_of(whole_, version), whole_.before_frees.at(version));
+    return references_of(now, version) <= may_have || has_any(damaged, header, header + object_header_bytes);
 }
 
 void BreezeSalvages::judge_object(const Seen& is, std::uint64_t version, const ObjectSalvage& report, const SeenPool& now,
