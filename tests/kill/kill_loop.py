@@ -382,9 +382,7 @@ class Loop:
             raise Broken(f"epoch {self.promised} was durable, the pool holds {recovered}")
 
     def last_run(self):
-        done = None
-        while done is None or (done.returncode == -signal.SIGKILL and getattr(self.program, "may_die", False)):
-            done = subprocess.run(self.words(True), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(self.words(True), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             raise Broken(f"the last run ended with exit code {done.returncode}: {done.stdout}")
         self.program.judge_end(done.stdout)
