@@ -389,13 +389,14 @@ void begin()
     if (sp_start_kind() == SP_START_VOLATILE) {
         end(2, "this run is volatile: name a pool");
     }
+    // Before the kind of start, which is another one too where everything is lost.
+    if (sp_durable_epoch() < notes->epoch.load() || (sp_start_kind() == SP_START_FRESH && notes->epoch.load() != 0)) {
+        end(4, "an acknowledged epoch is lost", notes->epoch.load(), sp_durable_epoch());
+    }
     static constexpr std::string_view kinds[] = {"volatile", "fresh", "clean", "crashed"};
     if (const std::string_view kind = kinds[sp_start_kind()]; !arguments.expect.empty() && kind != arguments.expect) {
         std::fprintf(stderr, "soak_program: the start is %s, not %s\n", kind.data(), arguments.expect.data());
         _exit(5);
-    }
-    if (sp_durable_epoch() < notes->epoch.load()) {
-        end(4, "an acknowledged epoch is lost", notes->epoch.load(), sp_durable_epoch());
     }
     notes->recovered_epoch.store(sp_durable_epoch());
     state = static_cast<State*>(sp_root("soak", sizeof *state));
