@@ -25,7 +25,7 @@ launcher = $$(command -v ccache >/dev/null 2>&1 && echo "-DCMAKE_C_COMPILER_LAUN
 only = @cmake --build --preset release -j $(JOBS) --target
 say = @printf '\n== %s\n' "$(1)"
 
-.PHONY: all build demo test check asan tsan kill-loop soak faults mutations fuzz bench style format format-check docs site
+.PHONY: all build demo test test-all check asan tsan kill-loop soak faults mutations fuzz bench style format format-check docs site
 .PHONY: install uninstall packages abi
 .PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
 .PHONY: programs foreign cluster-test
@@ -37,7 +37,8 @@ all: build
 help:
 	@echo "make              build the product: build/bin/stillpoint, build/lib/libstillpoint.so (build-tests, build-bench: the rest)"
 	@echo "make demo         set up, build, and run the word-index demo with its kills"
-	@echo "make test         set up, build, and run every test, also under the sanitizers"
+	@echo "make test         set up, build, and run the tests, also under AddressSanitizer and UBSan: before every commit on main"
+	@echo "make test-all     the long tests too, and all under ThreadSanitizer: once a day, and before a release (an hour)"
 	@echo "make check        only the tests of the release build"
 	@echo "make asan, tsan   only the unit tests under AddressSanitizer + UBSan, or ThreadSanitizer"
 	@echo "make style        only the checks of style, layering and documents"
@@ -111,6 +112,9 @@ build-bench: configure
 # Builds and tests overlap: scripts/test_everything.py says how.
 test: setup-test tmp
 	@python3 -B scripts/test_everything.py --jobs $(JOBS) -- $(launcher)
+
+test-all: setup-test tmp
+	@python3 -B scripts/test_everything.py --all --jobs $(JOBS) -- $(launcher)
 
 check: build-tests
 	$(call say,Testing the release: about eight minutes; quick tests alone: ctest --test-dir build -L quick)

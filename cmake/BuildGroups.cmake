@@ -1,6 +1,8 @@
 # Programs that are built besides the product, in groups, each found by walking the folders: no list to edit.
 #   bench_programs  what `stillpoint bench` measures of the project's own, and what the parts' benchmarks do; other programs are built
 #                   when a benchmark asks for them (bench/driver/build.py): STILLPOINT_BENCH_ON_DEMAND
+#   everyday_programs, everyday_unit_tests  what `make test` runs: program_tests and unit_tests without benchmarks, fuzzers and the
+#                   folders of long tests (LongTests.cmake)
 #   program_tests   test_programs without the tests of the layers, which `make test` runs under the sanitizers alone
 #   test_programs   every program that a test runs, with the product and all benchmarks but those that no test asks for:
 #                   STILLPOINT_BENCH_UNTESTED
@@ -34,3 +36,17 @@ add_custom_target(program_tests)
 add_dependencies(program_tests bench_programs ${benches} ${tests} ${layers} ${examples})
 add_custom_target(test_programs)
 add_dependencies(test_programs program_tests ${layer_tests})
+
+get_target_property(unit_programs unit_tests MANUALLY_ADDED_DEPENDENCIES)
+get_property(long_folders GLOBAL PROPERTY STILLPOINT_LONG_FOLDERS)
+foreach(folder IN LISTS long_folders)
+    stillpoint_targets_below(${folder} long)
+    if(long)
+        list(REMOVE_ITEM tests ${long})
+        list(REMOVE_ITEM unit_programs ${long})
+    endif()
+endforeach()
+add_custom_target(everyday_programs)
+add_dependencies(everyday_programs stillpoint_tool ${tests} ${layers} ${examples})
+add_custom_target(everyday_unit_tests)
+add_dependencies(everyday_unit_tests ${unit_programs})

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`make test`: builds everything and runs every test, the unit tests under the sanitizers too.
+"""`make test`: builds the product and its tests, and runs them, the unit tests under AddressSanitizer too. `make test-all` (--all): the
+long tests with their programs as well (cmake/LongTests.cmake), and the unit tests under ThreadSanitizer.
 
 A build keeps all CPUs busy; tests mostly wait for disks, kills and intervals. So two things go on at a time: the unit tests under
 AddressSanitizer run while the release is built, and ThreadSanitizer's build and unit tests run beside the release's tests. Compilers
@@ -137,39 +138,50 @@ def build(preset, jobs, *targets):
     return ["nice", "-n", "10", "cmake", "--build", "--preset", preset, "-j", str(jobs), "--target", *targets]
 
 
-def run(two, jobs, definitions):
+def tests(preset, labels, without):
+    """ctest's command for the tests that have all `labels` and none of `without`."""
+    return ["ctest", "--preset", preset, *(word for label in labels for word in ("-L", label)),
+            *(["-LE", "|".join(f"^{label}$" for label in without)] if without else [])]
+
+
+def run(two, jobs, definitions, everything):
+    programs, unit_tests = ("program_tests", "unit_tests") if everything else ("everyday_programs", "everyday_unit_tests")
+    left_out = [] if everything else ["long"]
     say(f"Building the unit tests with {NAMES['asan']} in build-asan/: six minutes on two CPUs from nothing")
-    two.show("the build of the preset asan", [configure("asan", definitions), build("asan", jobs, "unit_tests")])
-    two.start_beside("unit tests under " + NAMES["asan"], [["ctest", "--preset", "asan", "-L", "unit"]], ROOT / "build-asan/tests.log")
-    say("Building everything in build/ but tests of the layers, a quarter of an hour from nothing; the tests of build-asan/ go on beside it")
-    two.show("the build of the preset release", [configure("release", definitions), build("release", jobs, "all", "program_tests")])
-    two.start_beside("build and unit tests under " + NAMES["tsan"],
-                     [configure("tsan", definitions), build("tsan", jobs, "unit_tests"), ["ctest", "--preset", "tsan", "-L", "unit"]],
-                     ROOT / "build/tsan.log")
-    say("Testing the release: about a quarter of an hour; build-tsan/ is built and tested beside it. Quick tests alone: "
-        "ctest --test-dir build -L quick")
-    two.show("tests of the release", [["ctest", "--preset", "release", "-LE", "layer"]])
+    two.show("the build of the preset asan", [configure("asan", definitions), build("asan", jobs, unit_tests)])
+    two.start_beside("unit tests under " + NAMES["asan"], [tests("asan", ["unit"], left_out)], ROOT / "build-asan/tests.log")
+    say("Building all in build/ but tests of the layers, about a quarter of an hour from nothing; the tests of build-asan/ go on beside it")
+    two.show("the build of the preset release", [configure("release", definitions), build("release", jobs, "all", programs)])
+    if everything:
+        two.start_beside("build and unit tests under " + NAMES["tsan"],
+                         [configure("tsan", definitions), build("tsan", jobs, "unit_tests"), tests("tsan", ["unit"], [])],
+                         ROOT / "build/tsan.log")
+    say("Testing the release" + ("; build-tsan/ is built and tested beside it" if everything else "") +
+        ". Quick tests alone: ctest --test-dir build -L quick")
+    two.show("tests of the release", [tests("release", [], ["layer", *left_out])])
     two.wait_for_beside()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="compilers at a time (default: %(default)s)")
+    parser.add_argument("--all", action="store_true", help="the long tests and ThreadSanitizer too")
     parser.add_argument("definitions", nargs="*", help="for CMake: -- -DNAME=VALUE")
     arguments = parser.parse_args()
+    name = "make test-all" if arguments.all else "make test"
     begun = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))
     two = TwoAtATime()
     try:
-        run(two, arguments.jobs, arguments.definitions)
-        say(f"make test: everything passed, after {(time.monotonic() - begun) / 60:.1f} minutes")
+        run(two, arguments.jobs, arguments.definitions, arguments.all)
+        say(f"{name}: everything passed, after {(time.monotonic() - begun) / 60:.1f} minutes")
         return 0
     except Failed as failure:
         two.show_failure()
-        say(f"make test: {failure}")
+        say(f"{name}: {failure}")
         return 1
     except KeyboardInterrupt:
-        say("make test: interrupted")
+        say(f"{name}: interrupted")
         return INTERRUPTED
     finally:
         two.stop()

@@ -23,10 +23,11 @@ PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "d
 NOT_RUN = {
     "make demo": "builds; tests/kill runs the same kills",
     "make test": "runs this test",
+    "make test-all": "runs this test",
     "make install PREFIX=$HOME/stillpoint": "done once for all pages",
     "make uninstall PREFIX=$HOME/stillpoint": "other pages need it; tests/install removes an installation",
     "make packages": "tests/install makes them",
-    "make build-bench": "make test has built it",
+    "make build-bench": "make test-all has built it",
     "pip install ./bindings/python": "downloads; tests/bindings builds the package",
     "stillpoint run --pool visits.pool -- python3 visits.py": "tests/bindings runs the program with the package",
     "stillpoint bench --workload": "measures for minutes; tests/bench runs the bench",

@@ -1,7 +1,7 @@
 """rrdcached by the engine breeze: an update that was answered is pending or in its file after SIGKILL, wherever the pool is mapped next.
 
 Needs `python3 integrations/rrdcached/build.py`; exit code 77, a skip, where that was not built.
-    breeze_test.py [--kills N] [--seed N]        # more kills than the few of `make test`
+    breeze_test.py [--kills N] [--seed N]        # more kills than the few of `make test-all`
 """
 
 import argparse
