@@ -447,11 +447,12 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
     return found;
 }
 
-/// A slow decay: a program that writes in bursts keeps its staging memory between them.
+/// A slow decay, to half in 700 epochs: a program that writes in bursts keeps its staging memory between them. Memory that the system has
+/// taken back costs more than to copy into it: it is zeroed, and where the system is a virtual machine its host may have to give it, too.
 void Capture::return_slots() noexcept
 {
     staging_peak_ = std::max(staging_peak_, slot_count_);
-    staging_recent_ = std::max(staged_count_, staging_recent_ - staging_recent_ / 64);
+    staging_recent_ = std::max(staged_count_, staging_recent_ - staging_recent_ / 1024);
     constexpr std::uint64_t worth_returning_pages = 16 * mib / page_bytes;
     if (slot_count_ <= 2 * staging_recent_ + worth_returning_pages) {
         return;
