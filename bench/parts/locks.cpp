@@ -3,9 +3,10 @@
 // ratio, and the median of the ratios is reported. Uncontended: bursts of about 0.1 ms of one thread; contended:
 // slices of two threads.
 //
-//   build/bin/bench_locks [bursts=N] [slices=N] [slice_ms=N] [pool=FILE | no_pool=1]
+//   build/bin/bench_locks [bursts=N] [slices=N] [slice_ms=N] [pool=FILE | no_pool=1] [ignored=N]
 //
-// no_pool: what a program pays that is linked with libstillpoint and opens no pool.
+// no_pool: what a program pays that is linked with libstillpoint and opens no pool. ignored: so many other locks are ignored
+// (sp_lock_ignore), as a server does that holds some while it sleeps.
 // Bars: uncontended at most 1.25 times plain; contended no measurable difference.
 
 #include <algorithm>
@@ -188,6 +189,12 @@ void run_with_a_pool(const bench::Settings& words)
     const std::string pool = words.text("pool", fmt::format("/dev/shm/bench-locks-{}.pool", getpid()));  // removed at the end
     if (sp_open(pool.c_str(), "durability=process quiet") != SP_OK) {
         throw std::runtime_error(sp_last_error());
+    }
+    std::vector<pthread_mutex_t> others(words.number("ignored", 0), pthread_mutex_t PTHREAD_MUTEX_INITIALIZER);
+    for (pthread_mutex_t& other : others) {
+        if (sp_lock_ignore(&other) != SP_OK) {
+            throw std::runtime_error(sp_last_error());
+        }
     }
     run(settings);
     sp_close();

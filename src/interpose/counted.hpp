@@ -172,7 +172,7 @@ template <Address address, class Lock>
         return result;
     }
     // A copy made while the lock was held must not be the checkpoint's.
-    if (is_as_good_as_before(lock) && fase::gate.bits.load(std::memory_order_relaxed) == 0) {
+    if (is_as_good_as_before(lock) && fase::is_clear_for(fase::gate.bits.load(std::memory_order_relaxed), name)) {
         note_lock_free(name, sizeof(Lock));
     } else {
         note_lock_store(name, sizeof(Lock));
@@ -189,7 +189,7 @@ template <LockKind kind, Address address, class Lock>
     if (entry == fase::Entry::nested) {
         fase::enter_nested(*fase::own_record, name, kind);
     } else {
-        fase::enter_slowly(*fase::own_record, name, kind, 0);
+        fase::enter_after_look(*fase::own_record, name, kind);
     }
     return call_resolved<address>(lock);
 }

@@ -74,7 +74,8 @@ constinit thread_local int unrecorded_thread_id [[gnu::tls_model("initial-exec")
 {
     stillpoint::ThreadRecord& record = *fase::own_record;
     // enter_nested() looks again, and acquires.
-    if ((fase::gate.bits.load(std::memory_order_relaxed) & ~static_cast<std::uint32_t>(fase::section_ends_told)) != 0) [[unlikely]] {
+    const std::uint32_t bits = fase::gate.bits.load(std::memory_order_relaxed) & ~static_cast<std::uint32_t>(fase::section_ends_told);
+    if (!fase::is_clear_for(bits, mutex)) [[unlikely]] {
         fase::enter_nested(record, mutex, LockKind::mutex);
         return stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_lock>(mutex);
     }
@@ -101,7 +102,13 @@ int unlock_plain_and_tell(pthread_mutex_t* mutex, stillpoint::ThreadRecord& reco
     return 0;
 }
 
-/// Another lock stays held, or a thread waits, or the mutex is of another kind, or an engine is told of releases.
+[[gnu::noinline, gnu::cold]] int announce_departure() noexcept
+{
+    fase::announce_departure();
+    return 0;
+}
+
+/// Another lock stays held or is ignored, or a thread waits, or the mutex is of another kind, or an engine is told of releases.
 [[gnu::noinline]] int unlock_otherwise(pthread_mutex_t* mutex) noexcept
 {
     stillpoint::ThreadRecord& record = *fase::own_record;
@@ -110,12 +117,18 @@ int unlock_plain_and_tell(pthread_mutex_t* mutex, stillpoint::ThreadRecord& reco
     if (is_told && (bits & fase::libc_only) == 0 && stillpoint::is_plain_mutex(*mutex)) {
         return unlock_plain_and_tell(mutex, record);
     }
+    const bool is_clear = fase::is_clear_for(bits, mutex);
+    if (is_clear && record.depth.load(std::memory_order_relaxed) == 1 && stillpoint::is_plain_mutex(*mutex) &&
+        stillpoint::try_unlock_plain(*mutex)) {  // Some other lock is ignored.
+        stillpoint::note_lock_free(mutex, sizeof *mutex);
+        return fase::leave_outermost(record, bits) ? announce_departure() : 0;
+    }
     // leave_counted() looks at the rest of the gate.
     if (is_told || record.depth.load(std::memory_order_relaxed) < 2 || (bits & fase::libc_only) != 0 ||
         !stillpoint::is_plain_mutex(*mutex) || !stillpoint::try_unlock_plain(*mutex)) {
         return unlock_through_libc(mutex);
     }
-    if (bits == 0) {
+    if (is_clear) {
         stillpoint::note_lock_free(mutex, sizeof *mutex);  // As release() does.
     } else {
         stillpoint::note_lock_store(mutex, sizeof *mutex);  // A lock that is not counted may be held in a stop.
@@ -125,16 +138,15 @@ int unlock_plain_and_tell(pthread_mutex_t* mutex, stillpoint::ThreadRecord& reco
 }
 
 /// Published, and the gate was not clear.
-[[gnu::noinline, gnu::cold]] int lock_after_slow_entry(pthread_mutex_t* mutex) noexcept
+[[gnu::noinline]] int lock_after_slow_entry(pthread_mutex_t* mutex) noexcept
 {
-    fase::enter_slowly(*fase::own_record, mutex, LockKind::mutex, 0);
+    stillpoint::ThreadRecord& record = *fase::own_record;
+    fase::enter_after_look(record, mutex, LockKind::mutex);
+    if ((fase::gate.bits.load(std::memory_order_relaxed) & fase::libc_only) == 0 &&
+        stillpoint::try_lock_plain(*mutex, record.thread_id.load(std::memory_order_relaxed))) {
+        return 0;
+    }
     return stillpoint::interpose::call_resolved<&Addresses::pthread_mutex_lock>(mutex);
-}
-
-[[gnu::noinline, gnu::cold]] int announce_departure() noexcept
-{
-    fase::announce_departure();
-    return 0;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace fase {
 constinit Gate gate{};
 constinit Departures departures{};
 constinit Held held{};
+constinit IgnoredFilter ignored_filter{};
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadRecord* own_record = nullptr;  // GCC forgets the declaration's here.
 
 namespace {
@@ -61,7 +62,8 @@ void note_ignored(const void* lock, LockKind kind) noexcept
 bool is_ignored(const void* lock) noexcept
 {
     const std::uint32_t bits = gate.bits.load(std::memory_order_relaxed);
-    return lock != nullptr && ((bits & no_lock_counts) != 0 || ((bits & locks_ignored) != 0 && ignored_locks.contains(lock)));
+    return lock != nullptr &&
+           ((bits & no_lock_counts) != 0 || ((bits & locks_ignored) != 0 && ignored_filter.may_have(lock) && ignored_locks.contains(lock)));
 }
 
 void announce_departure() noexcept
@@ -121,10 +123,7 @@ void enter_slowly(ThreadRecord& record, const void* lock, LockKind kind, std::ui
         record.depth.store(depth + 1, std::memory_order_relaxed);
     }
     if (depth == 0) {
-        record.lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
-        if (lock != nullptr) {
-            record.section_begun.store(1, std::memory_order_relaxed);
-        }
+        note_outermost(record, lock);
     }
 }
 
@@ -134,7 +133,7 @@ void enter_nested(ThreadRecord& record, const void* lock, LockKind kind) noexcep
     // No order is needed between the two: the outermost publication has been made, and a signal, if that
     // is what came between it and its check, comes between two instructions.
     record.depth.store(depth + 1, std::memory_order_relaxed);
-    if ((gate.bits.load(std::memory_order_acquire) & ~static_cast<std::uint32_t>(section_ends_told)) != 0) [[unlikely]] {
+    if (!is_clear_for(gate.bits.load(std::memory_order_acquire) & ~static_cast<std::uint32_t>(section_ends_told), lock)) [[unlikely]] {
         enter_slowly(record, lock, kind, depth);
     }
 }
@@ -329,6 +328,7 @@ Result<void> fase_ignore_lock(const void* lock)
     if (lock == nullptr) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "sp_lock_ignore: the lock is NULL");
     }
+    fase::ignored_filter.add(lock);
     if (!fase::ignored_locks.add(lock)) {
         return fail(SP_E_NO_MEMORY, 0, "sp_lock_ignore: {} locks are ignored already, the maximum", IgnoredLocks::capacity);
     }

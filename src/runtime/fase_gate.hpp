@@ -5,10 +5,12 @@
 // Cost when no checkpoint is being taken: enter is one thread-local load, two stores and one load of a shared
 // word that is rarely written; leave is two stores and two loads of that word. No fence, no locked instruction.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 #include "core/sync.hpp"
+#include "core/units.hpp"
 #include "runtime/thread_registry.hpp"
 
 namespace stillpoint {
@@ -37,6 +39,31 @@ struct alignas(128) Gate {
     sync::Atomic<bool> locks_plainly{false};
 };
 [[gnu::visibility("hidden")]] extern constinit Gate gate;  // Hidden: addressed without the GOT.
+
+/// Which locks may be ignored ones: a bit for each value of a hash. So most others are told from those by one load, and take the ways
+/// of a clear gate. Bits are never taken back: a lock that is ignored no longer is looked up as before.
+struct alignas(cache_line_bytes) IgnoredFilter {
+    void add(const void* lock) noexcept
+    {
+        words[place_of(lock) / 64].fetch_or(std::uint64_t{1} << place_of(lock) % 64, std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool may_have(const void* lock) const noexcept
+    {
+        return (words[place_of(lock) / 64].load(std::memory_order_relaxed) >> place_of(lock) % 64 & 1) != 0;
+    }
+    [[nodiscard]] static std::size_t place_of(const void* lock) noexcept
+    {
+        return (reinterpret_cast<std::uintptr_t>(lock) * 0x9e3779b97f4a7c15u) >> 55;  // 9 bits
+    }
+    std::array<sync::Atomic<std::uint64_t>, 8> words{};
+};
+[[gnu::visibility("hidden")]] extern constinit IgnoredFilter ignored_filter;
+
+/// True if `lock` counts as with a clear gate: `bits` tell of nothing but ignored locks, and it is none of them.
+[[gnu::always_inline]] inline bool is_clear_for(std::uint32_t bits, const void* lock) noexcept
+{
+    return bits == 0 || (bits == locks_ignored && !ignored_filter.may_have(lock));
+}
 
 /// Counts wake-ups of a checkpointer that waits for threads to leave.
 struct alignas(128) Departures {
@@ -68,8 +95,17 @@ void wait_while_shut() noexcept;
 /// The result of try_enter.
 enum class Entry { inside, gate_not_clear, nested };
 
+/// The thread has passed the gate: which lock it is that its FASE began with.
+[[gnu::always_inline]] inline void note_outermost(ThreadRecord& record, const void* lock) noexcept
+{
+    record.lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
+    if (lock != nullptr) {  // A section; a call of the heap is none (section_watch.hpp).
+        record.section_begun.store(1, std::memory_order_relaxed);
+    }
+}
+
 /// The common case of enter, for the thread that `record` belongs to: its outermost lock, the gate clear.
-/// gate_not_clear: published; enter_slowly with depth 0 must follow. nested: nothing is done yet.
+/// gate_not_clear: published; enter_after_look must follow. nested: nothing is done yet.
 [[gnu::always_inline]] inline Entry try_enter(ThreadRecord& record, const void* lock) noexcept
 {
     if (record.depth.load(std::memory_order_relaxed) != 0) [[unlikely]] {
@@ -84,11 +120,18 @@ enum class Entry { inside, gate_not_clear, nested };
     if ((gate.bits.load(std::memory_order_acquire) & ~static_cast<std::uint32_t>(section_ends_told)) != 0) [[unlikely]] {
         return Entry::gate_not_clear;
     }
-    record.lock.store(reinterpret_cast<std::uintptr_t>(lock), std::memory_order_relaxed);
-    if (lock != nullptr) {  // A section; a call of the heap is none (section_watch.hpp).
-        record.section_begun.store(1, std::memory_order_relaxed);
-    }
+    note_outermost(record, lock);
     return Entry::inside;
+}
+
+/// After try_enter's gate_not_clear, with the gate looked at again.
+[[gnu::always_inline]] inline void enter_after_look(ThreadRecord& record, const void* lock, LockKind kind) noexcept
+{
+    if (is_clear_for(gate.bits.load(std::memory_order_acquire) & ~static_cast<std::uint32_t>(section_ends_told), lock)) {
+        note_outermost(record, lock);
+    } else {
+        enter_slowly(record, lock, kind, 0);
+    }
 }
 
 /// True if leave_outermost may be used: one lock is held, and the gate is clear.
@@ -113,12 +156,12 @@ enum class Entry { inside, gate_not_clear, nested };
     return gate.bits.load(std::memory_order_relaxed) != clear;
 }
 
-/// The common case of a release inside another lock: the gate clear, and not the outermost lock. False: nothing is done yet,
+/// The common case of a release inside another lock: the gate clear for it, and not the outermost lock. False: nothing is done yet,
 /// leave_slowly must follow.
 [[gnu::always_inline]] inline bool leave_nested(ThreadRecord& record, const void* lock) noexcept
 {
     const auto depth = record.depth.load(std::memory_order_relaxed);
-    if (depth < 2 || gate.bits.load(std::memory_order_relaxed) != 0 ||
+    if (depth < 2 || !is_clear_for(gate.bits.load(std::memory_order_relaxed), lock) ||
         record.lock.load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(lock)) [[unlikely]] {
         return false;
     }
@@ -130,7 +173,7 @@ enum class Entry { inside, gate_not_clear, nested };
 {
     const Entry entry = try_enter(record, lock);
     if (entry == Entry::gate_not_clear) [[unlikely]] {
-        enter_slowly(record, lock, kind, 0);
+        enter_after_look(record, lock, kind);
     } else if (entry == Entry::nested) [[unlikely]] {
         enter_nested(record, lock, kind);
     }

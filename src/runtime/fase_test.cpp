@@ -86,6 +86,28 @@ TEST_F(Fase, DoesNotBeginWithAnIgnoredLock)
     fase_leave(&ignored);
 }
 
+TEST_F(Fase, BeginsWithEachLockButTheIgnoredOnesWhateverTheFilterSays)
+{
+    std::vector<std::uint64_t> locks(4096);
+    ASSERT_TRUE(fase_ignore_lock(&locks[0]));
+    std::size_t taken_for_ignored = 0;
+    for (std::size_t i = 1; i + 1 < locks.size(); ++i) {
+        taken_for_ignored += fase::ignored_filter.may_have(&locks[i]) ? 1U : 0U;
+        fase_enter(&locks[i]);
+        EXPECT_TRUE(inside_fase());
+        fase_enter(&locks[0]);
+        fase_enter(&locks[i + 1]);
+        fase_leave(&locks[i]);
+        fase_leave(&locks[0]);
+        EXPECT_TRUE(inside_fase());
+        fase_leave(&locks[i + 1]);
+        EXPECT_FALSE(inside_fase());
+    }
+    EXPECT_GT(taken_for_ignored, 0U);
+    EXPECT_LT(taken_for_ignored, locks.size() / 10);
+    fase_forget_lock(&locks[0]);
+}
+
 TEST(IgnoredLocks, HoldTheirMaximumAndFindEachAfterRemovals)
 {
     IgnoredLocks set;
