@@ -41,7 +41,7 @@ struct alignas(128) Gate {
 [[gnu::visibility("hidden")]] extern constinit Gate gate;  // Hidden: addressed without the GOT.
 
 /// Which locks may be ignored ones: a bit for each value of a hash. So most others are told from those by one load, and take the ways
-/// of a clear gate. Bits are never taken back: a lock that is ignored no longer is looked up as before.
+/// of a clear gate. Bits are never cleared: a lock that is ignored no longer is looked up as before.
 struct alignas(cache_line_bytes) IgnoredFilter {
     void add(const void* lock) noexcept
     {

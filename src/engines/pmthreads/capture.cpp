@@ -448,7 +448,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
 }
 
 /// A slow decay, to half in 700 epochs: a program that writes in bursts keeps its staging memory between them. Memory that the system has
-/// taken back costs more than to copy into it: it is zeroed, and where the system is a virtual machine its host may have to give it, too.
+/// reclaimed costs more than to copy into it: it is zeroed, and where the system is a virtual machine its host may have to give it, too.
 void Capture::return_slots() noexcept
 {
     staging_peak_ = std::max(staging_peak_, slot_count_);
