@@ -5,6 +5,7 @@
 #include "objects/changed_methods.hpp"
 #include "objects/concurrent_programs.hpp"
 #include "objects/sequential_objects.hpp"
+#include "objects/sharded_strings.hpp"
 #include "objects/slot.hpp"
 
 namespace stillpoint::explorer {
@@ -166,6 +167,7 @@ const std::vector<ObjectWorkloadEntry>& object_workloads()
         {"concurrent", &make_concurrent, 3, &pronto_options},
         {"overtaking", &make_overtaking, 5, &pronto_options},
         {"changed-methods", &make_changed_methods, 10, &pronto_options},
+        {"sharded-strings", &make_sharded_strings, 6, &pronto_options},
     };
     return entries;
 }
