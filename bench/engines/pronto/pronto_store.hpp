@@ -15,6 +15,7 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "../../structures/btree.hpp"
@@ -130,7 +131,7 @@ class ProntoTexts {
 public:
     explicit ProntoTexts(Map map) : map_(map) {}
 
-    [[nodiscard]] bool get(std::uint64_t key, std::span<std::byte> out) const
+    [[nodiscard]] bool get(unsigned, std::uint64_t key, std::span<std::byte> out) const
     {
         bool fits = false;
         map_.visit(text_of(key).view(), [&](std::string_view value) {
@@ -141,7 +142,7 @@ public:
         });
         return fits;
     }
-    void put(std::uint64_t key, std::span<const std::byte> value)
+    void put(unsigned, std::uint64_t key, std::span<const std::byte> value)
     {
         if (filling_) {
             filled_.emplace_back(key, std::string(reinterpret_cast<const char*>(value.data()), value.size()));
@@ -149,7 +150,7 @@ public:
         }
         map_.put(text_of(key).view(), {reinterpret_cast<const char*>(value.data()), value.size()});
     }
-    bool remove(std::uint64_t key) { return map_.erase(text_of(key).view()); }
+    bool remove(unsigned, std::uint64_t key) { return map_.erase(text_of(key).view()); }
 
     void begin_fill() noexcept { filling_ = true; }
     /// By many threads, whose puts share their syncs where the pool lies on a disk.
@@ -190,77 +191,64 @@ template <class Structure>
 class ProntoChosenStore {
     using Strings = ProntoTexts<stillpoint::durable::string_map&>;
     using Shards = ProntoTexts<stillpoint::durable::sharded_string_map>;
+    static constexpr bool has_structure = !std::is_void_v<Structure>;
+    using Store = std::conditional_t<has_structure, std::variant<Strings, Shards, std::conditional_t<has_structure, Structure, int>>,
+                                     std::variant<Strings, Shards>>;
 
 public:
-    ProntoChosenStore(const Shape& shape, const char* name, std::uint64_t keys)
-    {
-        const ProntoMap chosen = chosen_pronto_map();
-        if (chosen == ProntoMap::shards) {
-            shards_.emplace(stillpoint::durable::sharded_string_map(name));
-        } else if constexpr (!std::is_void_v<Structure>) {
-            chosen == ProntoMap::structures ? static_cast<void>(structure_.emplace(shape, name, keys)) : emplace_strings(name);
-        } else {
-            emplace_strings(name);
-        }
-    }
+    ProntoChosenStore(const Shape& shape, const char* name, std::uint64_t keys) : store_(chosen(shape, name, keys)) {}
 
     [[nodiscard]] bool get(unsigned thread, std::uint64_t key, std::span<std::byte> out)
     {
-        if constexpr (!std::is_void_v<Structure>) {
-            if (structure_) {
-                return structure_->get(thread, key, out);
-            }
-        }
-        return shards_ ? shards_->get(key, out) : strings_->get(key, out);
+        return std::visit([&](auto& store) { return store.get(thread, key, out); }, store_);
     }
     void put(unsigned thread, std::uint64_t key, std::span<const std::byte> value)
     {
-        if constexpr (!std::is_void_v<Structure>) {
-            if (structure_) {
-                structure_->put(thread, key, value);
-                return;
-            }
-        }
-        shards_ ? shards_->put(key, value) : strings_->put(key, value);
+        std::visit([&](auto& store) { store.put(thread, key, value); }, store_);
     }
     bool remove(unsigned thread, std::uint64_t key)
     {
-        if constexpr (!std::is_void_v<Structure>) {
-            if (structure_) {
-                return structure_->remove(thread, key);
-            }
-        }
-        return shards_ ? shards_->remove(key) : strings_->remove(key);
+        return std::visit([&](auto& store) { return store.remove(thread, key); }, store_);
     }
     void settle() { ProntoMemory::settle(); }
 
     void begin_fill() noexcept
     {
-        filling_with([](auto& texts) { texts.begin_fill(); });
+        std::visit(
+            [](auto& store) {
+                if constexpr (requires { store.begin_fill(); }) {
+                    store.begin_fill();
+                }
+            },
+            store_);
     }
     void end_fill()
     {
-        filling_with([](auto& texts) { texts.end_fill(); });
+        std::visit(
+            [](auto& store) {
+                if constexpr (requires { store.end_fill(); }) {
+                    store.end_fill();
+                }
+            },
+            store_);
     }
 
 private:
-    struct None {};
-    using Held = std::conditional_t<std::is_void_v<Structure>, None, Structure>;
-
-    void emplace_strings(const char* name) { strings_.emplace(pronto::get_object<stillpoint::durable::string_map>(name)); }
-    template <class Fill>
-    void filling_with(Fill fill)
+    static Store chosen(const Shape& shape, const char* name, std::uint64_t keys)
     {
-        if (shards_) {
-            fill(*shards_);
-        } else if (strings_) {
-            fill(*strings_);
+        const ProntoMap map = chosen_pronto_map();
+        if (map == ProntoMap::shards) {
+            return Store(std::in_place_type<Shards>, stillpoint::durable::sharded_string_map(name));
         }
+        if constexpr (has_structure) {
+            if (map == ProntoMap::structures) {
+                return Store(std::in_place_type<Structure>, shape, name, keys);
+            }
+        }
+        return Store(std::in_place_type<Strings>, pronto::get_object<stillpoint::durable::string_map>(name));
     }
 
-    std::optional<Held> structure_;
-    std::optional<Strings> strings_;
-    std::optional<Shards> shards_;
+    Store store_;
 };
 
 /// The bench's queue, and what its threads have noted, as one object.

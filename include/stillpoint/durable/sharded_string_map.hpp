@@ -20,8 +20,12 @@
 
 namespace stillpoint::durable {
 
+/// Parts of a shard have locks of their own, so that threads seldom meet at one however few shards there are: a lock is held while an entry
+/// becomes durable.
+inline constexpr unsigned string_map_shard_part_bits = 3;
+
 /// One shard of a sharded_string_map, which makes it: ask for that.
-class string_map_shard : public pronto::object<string_map_shard> {
+class string_map_shard : public strings_in_parts<string_map_shard, string_map_shard_part_bits> {
 public:
     static constexpr char type_name[] = "durable::string_map_shard";
     using constructor = pronto::constructor<std::uint64_t, std::uint64_t>;
@@ -34,128 +38,36 @@ public:
 
     /// The state of the whole map, which the first shard keeps.
     enum class phase : std::uint8_t {
-        making = 0,    ///< some shards may not exist yet; the map was never given to the program
-        whole = 1,     ///< a shard that does not exist was lost
+        making = 0,  ///< some shards may not exist yet; the map was never given to the program
+        whole = 1,  ///< a shard that does not exist was lost
         deleting = 2,  ///< some shards may not exist any more
     };
 
     string_map_shard(std::uint64_t place, std::uint64_t count) : place_(place), count_(count) {}
 
-    bool put(std::string_view key, std::string_view value)
-    {
-        pronto::operation running = op_begin<&string_map_shard::put>(key, value);
-        Part& part = part_of(key);
-        const std::lock_guard hold(part.lock);
-        const bool is_new = part.store(key, value);
-        running.commit_early();
-        return is_new;
-    }
-    bool erase(std::string_view key)
-    {
-        const pronto::read_guard reading = read();
-        pronto::operation running = op_begin<&string_map_shard::erase>(key);
-        Part& part = part_of(key);
-        const std::lock_guard hold(part.lock);
-        if (!part.remove(key)) {
-            return false;
-        }
-        running.commit_early();
-        return true;
-    }
-    void clear()
-    {
-        pronto::operation running = op_begin<&string_map_shard::clear>();
-        std::array<std::unique_lock<std::shared_mutex>, part_count> holds;
-        for (std::size_t at = 0; at < part_count; ++at) {
-            holds[at] = std::unique_lock(parts_[at].lock);
-            parts_[at].values.clear();
-        }
-        running.commit_early();
-    }
     /// Durable on return.
     void enter(phase next)
     {
         pronto::operation running = op_begin<&string_map_shard::enter>(next);
-        const std::lock_guard hold(parts_[0].lock);
+        const std::lock_guard hold(shards_[0].lock);
         phase_ = next;
         running.commit();
-    }
-
-    /// False: the key has not the value `before`, and nothing was done. In the log it is the put or the erase that it comes to.
-    bool replace(std::string_view key, const std::optional<std::string>& before, const std::optional<std::string>& after)
-    {
-        pronto::operation running = after ? op_begin<&string_map_shard::put>(key, *after) : op_begin<&string_map_shard::erase>(key);
-        Part& part = part_of(key);
-        const std::lock_guard hold(part.lock);
-        if (!part.has(key, before)) {
-            return false;
-        }
-        if (after) {
-            part.store(key, *after);
-        } else {
-            part.remove(key);
-        }
-        running.commit_early();
-        return true;
-    }
-
-    /// The value's bytes are valid while `visit` runs, under a lock. False: there is no such key.
-    template <class Visit>
-    bool visit(std::string_view key, Visit visit) const
-    {
-        const pronto::read_guard reading = read();
-        const Part& part = parts_[part_at(key)];
-        const std::shared_lock hold(part.lock);
-        return part.visit(key, visit);
-    }
-    template <class Visit>
-    void for_each(Visit visit) const
-    {
-        for_each_part([&](const Part& part) {
-            for (const auto& [key, value] : part.values) {
-                visit(std::string_view(key), std::string_view(value));
-            }
-        });
-    }
-    [[nodiscard]] std::size_t size() const
-    {
-        std::size_t count = 0;
-        for_each_part([&](const Part& part) { count += part.values.size(); });
-        return count;
     }
 
     [[nodiscard]] std::uint64_t place() const noexcept { return place_; }
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] phase current_phase() const
     {
-        const std::shared_lock hold(parts_[0].lock);
+        const std::shared_lock hold(shards_[0].lock);
         return phase_;
     }
     /// The caller keeps other threads from changing either shard.
     bool operator==(const string_map_shard& other) const
     {
-        return place_ == other.place_ && count_ == other.count_ && phase_ == other.phase_ && parts_ == other.parts_;
+        return place_ == other.place_ && count_ == other.count_ && phase_ == other.phase_ && strings_in_parts::operator==(other);
     }
 
 private:
-    /// With a lock of its own, so that threads seldom meet at one however few shards there are: it is held while an entry becomes durable.
-    using Part = string_map::Shard;
-    static constexpr unsigned part_bits = 3;
-    static constexpr std::size_t part_count = std::size_t{1} << part_bits;
-
-    static std::size_t part_at(std::string_view key) noexcept { return hash<std::string>()(key) >> (sizeof(std::size_t) * 8 - part_bits); }
-    [[nodiscard]] Part& part_of(std::string_view key) noexcept { return parts_[part_at(key)]; }
-    template <class Visit>
-    void for_each_part(Visit visit) const
-    {
-        const pronto::read_guard reading = read();
-        for (const Part& part : parts_) {
-            const std::shared_lock hold(part.lock);
-            visit(part);
-        }
-    }
-
-    std::array<Part, part_count> parts_;
     std::uint64_t place_;
     std::uint64_t count_;
     phase phase_ = phase::making;
