@@ -43,7 +43,8 @@ typedef enum sp_error {
     SP_E_TRANSACTION_TOO_LARGE = 32, /* the transaction writes more than the pool's log can hold */
     SP_E_NO_TRANSACTION = 33,    /* the calling thread has not begun the transaction, or has ended it */
     SP_E_ABORTED = 34,           /* the transaction was rolled back because the program asked for it */
-    SP_E_LAYOUT = 35             /* the pool's data have another layout than the program (SP_LAYOUT), and no step leads to it */
+    SP_E_LAYOUT = 35,            /* the pool's data have another layout than the program (SP_LAYOUT), and no step leads to it */
+    SP_E_DIVERGED = 36           /* a pool and its replica (option replica) each have what the other lacks */
 } sp_error;
 
 /* One sentence, without a newline, that says what `code` means. Never NULL; unknown codes

@@ -255,6 +255,17 @@ uint64_t sp_durable_epoch(void);
  * SP_E_POOL_READ_ONLY (a write failed, or damaged=read-only: it will never be durable), SP_E_DETACHED. */
 int sp_wait_durable(uint64_t epoch, int64_t timeout_ms);
 
+/* How safe an epoch is to be, of a pool with a replica (option replica). */
+typedef enum sp_level {
+    SP_LEVEL_LOCAL = 0, /* durable on this machine */
+    SP_LEVEL_REMOTE = 1 /* durable on this machine and in the replica: it survives the loss of the machine */
+} sp_level;
+
+/* As sp_wait_durable, until `epoch` is durable at that level. With replicate=async sp_wait_durable waits for SP_LEVEL_LOCAL, else
+ * for both. A pool that lies in Ceph itself has every durable epoch at both levels. Errors as sp_wait_durable, and
+ * SP_E_UNSUPPORTED (SP_LEVEL_REMOTE of a pool in a file without a replica), SP_E_INVALID_ARGUMENT (no such level). */
+int sp_wait_durable_at(uint64_t epoch, sp_level level, int64_t timeout_ms);
+
 /* Takes a checkpoint now and waits until it is durable. Errors as sp_wait_durable. */
 int sp_checkpoint(void);
 

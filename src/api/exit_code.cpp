@@ -17,7 +17,8 @@ int exit_code_for(sp_error code) noexcept
     case SP_E_POOL_ENGINE:
     case SP_E_POOL_CORRUPT:
     case SP_E_GLOBALS_CHANGED:
-    case SP_E_LAYOUT: return EX_DATAERR;
+    case SP_E_LAYOUT:
+    case SP_E_DIVERGED: return EX_DATAERR;
     case SP_E_POOL_MISSING:
     case SP_E_NOT_OPEN: return EX_NOINPUT;
     case SP_E_POOL_EXISTS:

@@ -147,7 +147,7 @@ Result<SessionPool> pool_for_session(unsigned number, const Options& options)
     if (auto checked = check_program_fits(); !checked) {
         return pass_on(checked.error());
     }
-    auto opened = open_or_create_pool(options, number == 0 ? PoolPlace::usual : PoolPlace::free);
+    auto opened = open_or_create_pool(options, number == 0 ? PoolPlace::usual : PoolPlace::free, number);
     if (opened) {
         tell_of_idle_options(options, opened->driver->format.name);
     }
@@ -179,6 +179,7 @@ Result<std::unique_ptr<Session>> make_session(unsigned number, SessionPool opene
     session->image_end = facts.base_address + facts.image_bytes_max;
     session->pool = options.pool;
     session->private_medium = opened.private_medium;
+    session->replicated_medium = opened.replicated_medium;
     session->engine = driver->make();
     auto report = start_engine(*session, std::move(*pool), options);
     if (!report) {

@@ -12,6 +12,7 @@
 #include "os/log.hpp"
 #include "os/same_file.hpp"
 #include "pool/image.hpp"
+#include "pool/replicated_pool.hpp"
 #include "pool/superblock_layout.hpp"
 #include "pool/uuid.hpp"
 #include "runtime/session_state.hpp"
@@ -69,6 +70,63 @@ MediumOptions medium_options(const Options& options)
     result.take_over = options.take_over;
     result.lease_ms = static_cast<std::uint32_t>(options.lease_ms);
     return result;
+}
+
+std::uint64_t newest_epoch_of(void* session_number) noexcept
+{
+    return statistics_of(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(session_number))).durable_epoch.load(
+        std::memory_order_acquire);
+}
+
+void show_replica(void* session_number, const ReplicaFigures& figures) noexcept
+{
+    Statistics& page = statistics_of(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(session_number)));
+    const std::uint64_t here = page.durable_epoch.load(std::memory_order_acquire);
+    page.replica_epoch.store(figures.newest_epoch, std::memory_order_relaxed);
+    page.replica_lag_ns.store(figures.lag_ns, std::memory_order_relaxed);
+    page.replica_lag_epochs.store(here > figures.newest_epoch ? here - figures.newest_epoch : 0, std::memory_order_relaxed);
+    page.replica_waiting_bytes.store(figures.bytes_waiting, std::memory_order_relaxed);
+}
+
+ReplicaOptions replica_options(const Options& options, unsigned session_number)
+{
+    ReplicaOptions replica;
+    replica.name = options.replica;
+    replica.level = options.replicate == "async" ? ReplicaLevel::local : ReplicaLevel::remote;
+    replica.lag_ms_max = static_cast<std::uint32_t>(options.replicate_lag_ms);
+    replica.buffer_bytes = options.replicate_buffer_mb * mib;
+    replica.newest_epoch = &newest_epoch_of;
+    replica.tell = &show_replica;
+    replica.context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(session_number));
+    return replica;
+}
+
+/// The medium of an existing pool, with its replica if it has one.
+Result<std::unique_ptr<Medium>> open_pool_medium(const Options& options, unsigned session_number, ReplicatedMedium*& replicated)
+{
+    if (options.replica.empty()) {
+        return open_medium(medium_options(options));
+    }
+    auto both = open_replicated(medium_options(options), replica_options(options, session_number));
+    if (!both) {
+        return pass_on(both.error());
+    }
+    replicated = both->get();
+    return std::unique_ptr<Medium>(std::move(*both));
+}
+
+Result<std::unique_ptr<Medium>> create_pool_medium(const MediumOptions& unnamed, const Options& options, unsigned session_number,
+                                                   std::uint64_t size_bytes, ReplicatedMedium*& replicated)
+{
+    if (options.replica.empty()) {
+        return create_medium(unnamed, size_bytes);
+    }
+    auto both = create_replicated(unnamed, replica_options(options, session_number), size_bytes);
+    if (!both) {
+        return pass_on(both.error());
+    }
+    replicated = both->get();
+    return std::unique_ptr<Medium>(std::move(*both));
 }
 
 /// "engine NAME": what `run` and sp_open may say of a new pool, and this one has settled.
@@ -184,7 +242,7 @@ Result<std::uintptr_t> free_place(const Options& options)
                 options.pool, options.pool_max_mb);
 }
 
-Result<SessionPool> create_pool(const Options& options, PoolPlace where)
+Result<SessionPool> create_pool(const Options& options, PoolPlace where, unsigned session_number)
 {
     const auto wanted = new_pool_of(options);
     if (!wanted) {
@@ -211,7 +269,8 @@ Result<SessionPool> create_pool(const Options& options, PoolPlace where)
     }
     unnamed.publish_later = true;
     unnamed.without_room = Pool::bytes_without_room(create);
-    auto medium = create_medium(unnamed, *file_bytes);
+    ReplicatedMedium* replicated = nullptr;
+    auto medium = create_pool_medium(unnamed, options, session_number, *file_bytes, replicated);
     if (!medium) {
         return pass_on(medium.error());
     }
@@ -220,7 +279,7 @@ Result<SessionPool> create_pool(const Options& options, PoolPlace where)
     if (!pool) {
         return pass_on(pool.error());
     }
-    return SessionPool{std::move(*pool), wanted->driver};
+    return SessionPool{std::move(*pool), wanted->driver, nullptr, replicated};
 }
 
 }  // namespace
@@ -323,14 +382,15 @@ Result<SessionPool> open_to_look(const Options& options)
     return opened;
 }
 
-Result<SessionPool> find_or_create_pool(const Options& options, PoolPlace where)
+Result<SessionPool> find_or_create_pool(const Options& options, PoolPlace where, unsigned session_number)
 {
     if (options.damaged == "read-only") {
         return open_to_look(options);
     }
-    auto medium = open_medium(medium_options(options));
+    ReplicatedMedium* replicated = nullptr;
+    auto medium = open_pool_medium(options, session_number, replicated);
     if (!medium && medium.error().code == SP_E_POOL_MISSING) {
-        return create_pool(options, where);
+        return create_pool(options, where, session_number);
     }
     if (!medium) {
         return pass_on(medium.error());
@@ -339,6 +399,7 @@ Result<SessionPool> find_or_create_pool(const Options& options, PoolPlace where)
     if (!opened) {
         return opened;
     }
+    opened->replicated_medium = replicated;
     tell_of_idle_size(options, opened->pool.facts());
     if (options.damaged == "older-epoch") {
         if (auto sound = go_back_if_damaged(opened->pool, *opened->driver); !sound) {
@@ -374,9 +435,9 @@ bool has_open(const std::string& path) noexcept
 
 }  // namespace
 
-Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where)
+Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where, unsigned session_number)
 {
-    auto opened = find_or_create_pool(options, where);
+    auto opened = find_or_create_pool(options, where, session_number);
     if (!opened && opened.error().code == SP_E_POOL_LOCKED && has_open(options.pool)) {
         return fail(SP_E_ALREADY_OPEN, 0, "{}: this process has this pool open already", options.pool);
     }
@@ -395,7 +456,8 @@ Result<void> validate_pool(const Options& options)
         return checked;
     }
     const bool looks_only = options.damaged == "read-only";
-    auto medium = looks_only ? open_medium_read_only(medium_options(options), true) : open_medium(medium_options(options));
+    ReplicatedMedium* replicated = nullptr;
+    auto medium = looks_only ? open_medium_read_only(medium_options(options), true) : open_pool_medium(options, 0, replicated);
     if (!medium && medium.error().code == SP_E_POOL_MISSING && !looks_only) {
         if (auto wanted = new_pool_of(options); !wanted) {
             return pass_on(wanted.error());

@@ -11,11 +11,13 @@
 namespace stillpoint {
 
 class PrivateMedium;
+class ReplicatedMedium;
 
 struct SessionPool {
     Pool pool;
     const EngineDriver* driver;
     PrivateMedium* private_medium = nullptr;  ///< the pool's medium, where the file is only read
+    ReplicatedMedium* replicated_medium = nullptr;  ///< the pool's medium, where it has a replica
 };
 
 /// The addresses of a new pool.
@@ -29,7 +31,8 @@ enum class PoolPlace {
 /// Errors: invalid_argument and pool_engine (an option that was given contradicts the pool);
 /// already_open (it is, or its engine or that of an open pool needs the process for itself); window_taken (an open pool has its addresses);
 /// as Pool::open() and Pool::create().
-[[nodiscard]] Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where = PoolPlace::usual);
+[[nodiscard]] Result<SessionPool> open_or_create_pool(const Options& options, PoolPlace where = PoolPlace::usual,
+                                                      unsigned session_number = 0);
 
 /// The reason for which every later opening fails, as far as it can be known without changing anything. Errors: as open_or_create_pool().
 [[nodiscard]] Result<void> validate_pool(const Options& options);

@@ -39,6 +39,7 @@ extern "C" __attribute__((visibility("default"))) const char* sp_error_string(in
     case SP_E_NO_TRANSACTION: return "the calling thread is not inside that transaction";
     case SP_E_ABORTED: return "the program has rolled the transaction back";
     case SP_E_LAYOUT: return "the pool's data have another layout than the program";
+    case SP_E_DIVERGED: return "the pool and its replica have diverged";
     default: return "unknown error code";
     }
 }

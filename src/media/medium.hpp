@@ -94,6 +94,17 @@ public:
     /// for others. Errors: pool_exists (another process was quicker), io.
     [[nodiscard]] virtual Result<void> publish() { return {}; }
 
+    // -- Whether another process has had it: media that several machines reach. -------------
+    /// Records durably that the process with that number (MediumOptions::writer) is the one that writes the pool from here on. The record
+    /// goes when a process without a number opens it for writing. Errors: io.
+    [[nodiscard]] virtual Result<void> claim(std::uint64_t writer)
+    {
+        static_cast<void>(writer);
+        return {};
+    }
+    /// The number that was recorded when this process opened it; 0: none.
+    [[nodiscard]] virtual std::uint64_t last_writer() const noexcept { return 0; }
+
     // -- Copiers that read the file while the program runs (write_turns.hpp). ------------
     /// From here on every change of the file lies between begin_turn() and end_turn(), so that a copier may hold the next turn back for a
     /// while. Media that are written by calls do so from the start, each call being a turn.

@@ -13,6 +13,7 @@
 #include "media/pool_file.hpp"
 #include "media/rados/rados_medium.hpp"
 #include "media/rados/rados_name.hpp"
+#include "media/replica/page_transfer.hpp"
 #include "os/file_lock.hpp"
 #include "os/file_mapping.hpp"
 
@@ -116,7 +117,13 @@ Result<std::unique_ptr<Medium>> open_medium(const MediumOptions& options)
         return the_opener->open(options);
     }
     if (is_rados_name(options.path)) {
-        return RadosMedium::open(options, rados::Mode::write);
+        auto medium = RadosMedium::open(options, rados::Mode::write);
+        if (medium) {
+            if (auto finished = finish_transfer(**medium); !finished) {
+                return pass_on(finished.error());
+            }
+        }
+        return medium;
     }
     auto file = PoolFile::open(options, PoolFile::Access::write);
     if (!file) {
@@ -128,7 +135,8 @@ Result<std::unique_ptr<Medium>> open_medium(const MediumOptions& options)
 Result<std::unique_ptr<Medium>> open_medium_read_only(const MediumOptions& options, bool lock)
 {
     if (is_rados_name(options.path)) {
-        return RadosMedium::open(options, lock ? rados::Mode::read_locked : rados::Mode::read);
+        auto medium = RadosMedium::open(options, lock ? rados::Mode::read_locked : rados::Mode::read);
+        return medium ? with_transfer_finished(std::move(*medium)) : std::move(medium);
     }
     auto file = PoolFile::open(options, lock ? PoolFile::Access::read_locked : PoolFile::Access::read_unlocked);
     if (!file) {

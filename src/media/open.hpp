@@ -32,6 +32,7 @@ struct MediumOptions {
     // Pools in Ceph only.
     bool take_over = false;  ///< from an owner whose lease still runs
     std::uint32_t lease_ms = 10'000;  ///< from 1000
+    std::uint64_t writer = 0;  ///< this process's number, if it has one: see Medium::claim()
     /// Calls that must fail (docs/internals/fault-injection.md); empty: as STILLPOINT_FAULT says.
     std::string faults;
 };

@@ -25,6 +25,7 @@
 namespace stillpoint {
 
 class PrivateMedium;
+class ReplicatedMedium;
 
 /// Sessions that may be open at a time, the default one among them.
 inline constexpr std::size_t sessions_max = Heap::heaps_max;
@@ -45,6 +46,7 @@ struct Session {
     std::string pool;          ///< path, as it was opened
     std::vector<LayoutStep> layout_steps;  ///< not run yet
     PrivateMedium* private_medium = nullptr;  ///< the engine's: the pool is only read, and nothing becomes durable
+    ReplicatedMedium* replicated_medium = nullptr;  ///< the engine's: the pool has a replica
     bool makes_checkpoint_on_term = false;
     bool notifies = false;  ///< systemd
     std::atomic<bool> ending{false};

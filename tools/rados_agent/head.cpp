@@ -52,9 +52,9 @@ Life life_of(std::uint64_t process, std::uint64_t started)
 
 std::string Head::text() const
 {
-    return text_of("layout={}\nobject_bytes={}\nsize_bytes={}\npublished={}\ngeneration={}\naddress={}\nhost={}\nboot={}\nspace={}\n"
+    return text_of("layout={}\nobject_bytes={}\nsize_bytes={}\npublished={}\ngeneration={}\nwriter={}\naddress={}\nhost={}\nboot={}\nspace={}\n"
                    "process={}\nstarted={}\nagent={}\nagent_started={}\n",
-                   layout, object_bytes, size_bytes, is_published ? 1 : 0, generation, address, owner.host, owner.boot, owner.space,
+                   layout, object_bytes, size_bytes, is_published ? 1 : 0, generation, writer, address, owner.host, owner.boot, owner.space,
                    owner.process, owner.started, owner.agent, owner.agent_started);
 }
 
@@ -91,6 +91,7 @@ std::optional<Head> Head::parse(std::string_view text)
     const std::uint64_t published = number("published");
     head.is_published = published == 1;
     head.generation = number("generation");
+    head.writer = fields.contains("writer") ? number("writer") : 0;  // Older heads have none.
     head.address = fields["address"];
     head.owner = {std::string(fields["host"]), std::string(fields["boot"]), number("space"),
                   number("process"),           number("started"),           number("agent"),

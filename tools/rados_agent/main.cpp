@@ -229,6 +229,7 @@ void open_pool(const OpenRequest& request, std::unique_ptr<Cluster>& cluster, st
     }
     OpenReply reply = new_reply();
     reply.size_bytes = ownership->head().size_bytes;
+    reply.last_writer = ownership->last_writer();
     watchdog.set_step("asking for the number of replicas");
     if (request.mode != Mode::owner) {
         put_redundancy(reply, *cluster);

@@ -141,6 +141,9 @@ Head Ownership::next_head(const HeadState& state) const
     }
     const bool owns = request_.mode != Mode::read_locked;
     next.generation += owns ? 1 : 0;
+    if (owns && request_.writer == 0) {
+        next.writer = 0;  // One with a number claims the pool before it changes a byte.
+    }
     next.address = owns ? address_ : std::string{};
     next.owner = owns ? own_ : Identity{};
     return next;
@@ -148,8 +151,12 @@ Head Ownership::next_head(const HeadState& state) const
 
 bool Ownership::owner_is_dead(const HeadState& state) const
 {
-    return state.lock.type == LockType::exclusive && life_of_program(state.head->owner, own_) == Life::dead &&
-           life_of_agent(state.head->owner, own_) == Life::dead;
+    // The program that asks may be the owner itself, whose agent has ended.
+    const Identity& owner = state.head->owner;
+    const bool is_own = owner.process == own_.process && owner.started == own_.started;
+    const Life program = life_of_program(owner, own_);
+    return state.lock.type == LockType::exclusive && (program == Life::dead || (is_own && program == Life::alive)) &&
+           life_of_agent(owner, own_) == Life::dead;
 }
 
 Result<bool> Ownership::make(const HeadState& state)
@@ -202,6 +209,7 @@ Result<bool> Ownership::take_existing(const HeadState& state, const std::functio
     }
     taken_ns_ = os::monotonic_ns();
     auto taken = outcome_of(cluster_.operate(op, 0), next);
+    last_writer_ = state.head->writer;
     if (taken && *taken && request_.mode == Mode::create) {
         if (auto removed = cluster_.remove_objects(state.head->size_bytes, false); !removed) {
             return pass_on(removed.error());

@@ -33,6 +33,8 @@ public:
     [[nodiscard]] const Head& head() const noexcept { return head_; }
     [[nodiscard]] bool has_lock() const noexcept { return lock_type_ != LockType::none; }
     [[nodiscard]] bool is_owner() const noexcept { return lock_type_ == LockType::exclusive; }
+    /// The head's, before this process took the pool.
+    [[nodiscard]] std::uint64_t last_writer() const noexcept { return last_writer_; }
     /// When the operation that took the lock was sent, on the monotonic clock.
     [[nodiscard]] std::uint64_t taken_ns() const noexcept { return taken_ns_; }
 
@@ -67,6 +69,7 @@ private:
     std::string head_text_;
     std::uint64_t begun_ns_;
     std::uint64_t taken_ns_ = 0;
+    std::uint64_t last_writer_ = 0;
 };
 
 }  // namespace stillpoint::rados

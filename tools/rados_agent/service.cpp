@@ -50,6 +50,7 @@ bool Service::begin(std::uint32_t slot)
         return true;
     case Operation::resize:
     case Operation::publish:
+    case Operation::claim:
         if (!ownership_.is_owner()) {
             return false;
         }
@@ -110,6 +111,8 @@ void Service::begin_change(std::uint32_t slot, const SlotRequest& request)
     Head head = ownership_.head();
     if (request.operation == Operation::resize) {
         head.size_bytes = request.size_bytes;
+    } else if (request.operation == Operation::claim) {
+        head.writer = request.size_bytes;
     } else {
         head.is_published = true;
     }

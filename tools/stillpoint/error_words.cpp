@@ -80,6 +80,7 @@ std::string_view code_word_for(sp_error code)
     case SP_E_NO_TRANSACTION: return "no_transaction";
     case SP_E_ABORTED: return "aborted";
     case SP_E_LAYOUT: return "layout";
+    case SP_E_DIVERGED: return "diverged";
     }
     return "unknown";
 }

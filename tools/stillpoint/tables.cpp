@@ -122,7 +122,7 @@ void print_statistics()
 /// "code exit-code" for each error value; values are numbered from 0 without a gap.
 void print_exit_codes()
 {
-    for (int code = SP_OK; code <= SP_E_LAYOUT; ++code) {
+    for (int code = SP_OK; code <= SP_E_DIVERGED; ++code) {
         print("{} {}\n", code, exit_code_for(static_cast<sp_error>(code)));
     }
 }

@@ -43,7 +43,7 @@ const char* fault_in_extents(const SlotRequest& request, std::uint64_t size_byte
 Failure failure_in(const Outcome& outcome) noexcept
 {
     Failure failure;
-    const bool is_known = outcome.code >= SP_E_INVALID_ARGUMENT && outcome.code <= SP_E_LAYOUT;
+    const bool is_known = outcome.code >= SP_E_INVALID_ARGUMENT && outcome.code <= SP_E_DIVERGED;
     failure.code = is_known ? static_cast<sp_error>(outcome.code) : SP_E_IO;
     failure.os_error = outcome.os_error;
     const std::string_view text = text_in(outcome.message);
@@ -106,6 +106,7 @@ const char* fault_in(const SlotRequest& request, std::uint32_t slot, std::uint64
         }
         return is_size_of_pool(request.size_bytes) && request.size_bytes >= size_bytes ? nullptr : "the size is out of bounds";
     case Operation::publish:
+    case Operation::claim:
     case Operation::close: return slot == control_slot ? nullptr : "another slot is for this";
     case Operation::none: break;
     }

@@ -17,7 +17,7 @@
 
 namespace stillpoint::rados {
 
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 inline constexpr std::uint32_t protocol_magic = 0x41'52'50'53;  // "SPRA"
 
 /// Bytes [n * object_bytes, (n + 1) * object_bytes) of the file are object n. A pool records the size that it was made with.
@@ -28,7 +28,7 @@ inline constexpr std::size_t slot_bytes = 512 * kib;
 inline constexpr std::uint32_t write_slots = 32;
 inline constexpr std::uint32_t read_slots = 8;
 inline constexpr std::uint32_t slot_count = write_slots + read_slots + 1;
-inline constexpr std::uint32_t control_slot = slot_count - 1;  ///< resize, publish and close; it has no data
+inline constexpr std::uint32_t control_slot = slot_count - 1;  ///< resize, publish, claim and close; it has no data
 inline constexpr std::uint32_t extents_max = slot_bytes / page_bytes;
 
 /// The descriptors that the agent is started with.
@@ -58,6 +58,7 @@ struct OpenRequest {
     std::int32_t process;      ///< the program's
     std::uint32_t zero;
     std::uint64_t size_bytes;  ///< of a new pool; of the memory that a standby takes
+    std::uint64_t writer;      ///< write, create: of an opener that says by Medium::claim() when it begins to write; 0: it writes at once
     Text<128> ceph_pool;
     Text<128> name;
     Text<128> user;
@@ -80,6 +81,7 @@ struct OpenReply {
     std::int32_t owner_process;   ///< Mode::owner: of this machine; 0: none, or it cannot be seen from here
     std::uint32_t is_erasure_coded;
     std::uint32_t zero;
+    std::uint64_t last_writer;  ///< the number in the head before this opening
 };
 
 /// Says that this slot has a request.
@@ -88,7 +90,7 @@ struct SlotMessage {
     std::uint32_t slot;
 };
 
-enum class Operation : std::uint32_t { none = 0, read = 1, write = 2, resize = 3, publish = 4, close = 5 };
+enum class Operation : std::uint32_t { none = 0, read = 1, write = 2, resize = 3, publish = 4, close = 5, claim = 6 };
 enum class SlotState : std::uint32_t { free = 0, requested = 1, done = 2 };
 
 /// A part of an object, and of the slot's data, in which extents follow each other without gaps.
@@ -101,7 +103,7 @@ struct Slot {
     std::atomic<std::uint32_t> state;  ///< a SlotState; a futex
     Operation operation;
     std::uint64_t object;        ///< read, write
-    std::uint64_t size_bytes;    ///< resize
+    std::uint64_t size_bytes;    ///< resize; claim: the writer's number
     std::uint32_t extent_count;  ///< read, write; a read has one
     std::uint32_t zero;
     std::array<Extent, extents_max> extents;
@@ -124,7 +126,7 @@ struct SharedState {
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
-static_assert(sizeof(OpenRequest) == 1448 && sizeof(OpenReply) == 552 && sizeof(SlotMessage) == 8 && sizeof(Extent) == 8);
+static_assert(sizeof(OpenRequest) == 1456 && sizeof(OpenReply) == 560 && sizeof(SlotMessage) == 8 && sizeof(Extent) == 8);
 
 inline constexpr std::size_t state_bytes = (sizeof(SharedState) + page_bytes - 1) / page_bytes * page_bytes;
 inline constexpr std::size_t memory_bytes = state_bytes + (slot_count - 1) * slot_bytes;

@@ -27,6 +27,7 @@ Result<OpenRequest> request_for(const MediumOptions& options, Mode mode, std::ui
     request.timeout_ms = timeout_ms;
     request.process = getpid();
     request.size_bytes = size_bytes;
+    request.writer = options.writer;
     const bool fits = put_text(request.ceph_pool, name->ceph_pool) && put_text(request.name, name->name) &&
                       put_text(request.user, name->user) && put_text(request.configuration, name->configuration);
     return fits ? Result<OpenRequest>{request} : Result<OpenRequest>{fail(SP_E_INVALID_ARGUMENT, 0, "{} is too long", options.path)};

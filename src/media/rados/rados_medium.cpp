@@ -72,7 +72,7 @@ int RadosMedium::owner_process(const std::string& path)
 }
 
 RadosMedium::RadosMedium(const MediumOptions& options, Mode mode, std::unique_ptr<rados::AgentLink> link, const rados::OpenReply& reply)
-    : path_(options.path), link_(std::move(link)), size_bytes_(reply.size_bytes), durability_(options.durability),
+    : path_(options.path), link_(std::move(link)), size_bytes_(reply.size_bytes), last_writer_(reply.last_writer), durability_(options.durability),
       is_writable_(mode == Mode::create || mode == Mode::write)
 {
     if (reply.is_erasure_coded != 0) {
@@ -179,6 +179,16 @@ Result<void> RadosMedium::publish()
     }
     faults_.persist();
     auto done = control(Operation::publish, 0);
+    return done ? done : Result<void>{freeze(done.error())};
+}
+
+Result<void> RadosMedium::claim(std::uint64_t writer)
+{
+    if (auto allowed = check_writable(); !allowed) {
+        return allowed;
+    }
+    faults_.persist();
+    auto done = control(Operation::claim, writer);
     return done ? done : Result<void>{freeze(done.error())};
 }
 

@@ -37,6 +37,8 @@ public:
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
     [[nodiscard]] Result<void> publish() override;
+    [[nodiscard]] Result<void> claim(std::uint64_t writer) override;
+    [[nodiscard]] std::uint64_t last_writer() const noexcept override { return last_writer_; }
     void detach_after_fork() noexcept override;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;
@@ -74,6 +76,7 @@ private:
     std::string path_;
     std::unique_ptr<rados::AgentLink> link_;
     std::uint64_t size_bytes_;
+    std::uint64_t last_writer_ = 0;
     Durability durability_ = Durability::power;
     bool is_writable_;
     bool is_frozen_ = false;

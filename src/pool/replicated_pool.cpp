@@ -1,0 +1,421 @@
+#include "pool/replicated_pool.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "media/file_names.hpp"
+#include "media/page_digests.hpp"
+#include "media/replica/page_transfer.hpp"
+#include "os/log.hpp"
+#include "pool/superblock.hpp"
+#include "pool/uuid.hpp"
+
+namespace stillpoint {
+
+namespace {
+
+constexpr std::uint64_t copy_bytes = 4 * mib;
+/// Superblocks and commit records lie in it.
+constexpr std::uint64_t head_bytes = 4 * mib;
+
+struct alignas(page_bytes) CopyPage {
+    std::byte bytes[page_bytes];
+};
+
+Result<layout::Superblock> superblock_of(const Medium& medium)
+{
+    SuperblockPair pair{};
+    for (std::size_t copy = 0; copy < layout::superblock_copies; ++copy) {
+        const bool is_read = medium.read(copy * page_bytes, std::as_writable_bytes(std::span(&pair.copies[copy], 1))).has_value();
+        pair.states[copy] = is_read ? judge_superblock(pair.copies[copy]) : SuperblockState::unreadable;
+    }
+    const auto chosen = choose_superblock(pair, medium.path());
+    if (!chosen) {
+        return pass_on(chosen.error());
+    }
+    if (auto valid = validate_superblock(pair.copies[*chosen], medium.path()); !valid) {
+        return pass_on(valid.error());
+    }
+    return pair.copies[*chosen];
+}
+
+Result<std::uint64_t> generation_of(const Medium& medium)
+{
+    const auto block = superblock_of(medium);
+    return block ? Result<std::uint64_t>{block->generation} : Result<std::uint64_t>{pass_on(block.error())};
+}
+
+MediumOptions options_of_replica(const std::string& name, std::uint64_t writer, std::uint32_t lease_ms, bool take_over)
+{
+    MediumOptions options;
+    options.path = name;
+    options.writer = writer;
+    options.lease_ms = lease_ms;
+    options.take_over = take_over;
+    return options;
+}
+
+Result<std::unique_ptr<Medium>> open_again(const ReplicaSettings& settings)
+{
+    return open_medium(options_of_replica(settings.name, settings.writer, settings.lease_ms, false));
+}
+
+/// All bytes up to `size_bytes`; pages of zeroes are left out, since `to` is new. Not durable yet.
+Result<void> copy_all(const Medium& from, Medium& to, std::uint64_t size_bytes)
+{
+    if (from.size_bytes() < size_bytes) {
+        return fail(SP_E_POOL_TRUNCATED, 0, "{} has {} bytes of {}: it was copied incompletely; restore it from a copy", from.path(),
+                    from.size_bytes(), size_bytes);
+    }
+    std::vector<CopyPage> pages(copy_bytes / page_bytes);
+    std::byte* const data = pages.front().bytes;
+    std::vector<BlockWrite> batch;
+    for (std::uint64_t at = 0; at < size_bytes; at += copy_bytes) {
+        const std::uint64_t size = round_up(std::min(copy_bytes, size_bytes - at), page_bytes);
+        const std::uint64_t there = std::min(size, from.size_bytes() - at);
+        std::memset(data + there, 0, size - there);
+        if (auto read = from.read(at, {data, there}); !read) {
+            return read;
+        }
+        batch.clear();
+        for (std::uint64_t place = 0; place < size; place += page_bytes) {
+            if (!are_zero(data + place, page_bytes)) {
+                batch.push_back({at + place, data + place, page_bytes});
+            }
+        }
+        if (auto written = to.write(batch); !written) {
+            return written;
+        }
+    }
+    return {};
+}
+
+bool have_one_head(const Medium& one, const Medium& other, std::uint64_t size_bytes)
+{
+    const std::uint64_t size = std::min(head_bytes, size_bytes);
+    std::vector<std::byte> bytes(size);
+    std::vector<std::byte> others(size);
+    return other.size_bytes() >= size_bytes && one.read(0, bytes) && other.read(0, others) && bytes == others;
+}
+
+tl::unexpected<Failure> refuse(const std::string& local, const std::string& replica, std::string_view reason)
+{
+    return fail(SP_E_DIVERGED, 0,
+                "{} and {}: {}. Nothing is merged. Look at both (`stillpoint info`), keep one, and move the other away: `mv {} {}.old` "
+                "to go on with {}; the next start makes it again",
+                local, replica, reason, local, local, replica);
+}
+
+/// What an opening works on.
+struct Opening {
+    const MediumOptions& options;
+    const ReplicaOptions& replica;
+    std::optional<ReplicaRecord> record;
+    std::unique_ptr<Medium> local;
+    std::unique_ptr<Medium> remote;
+    layout::Superblock block{};  ///< of the pool here, once it is there
+
+    [[nodiscard]] const std::string& path() const { return options.path; }
+    [[nodiscard]] Result<void> read_record();
+    [[nodiscard]] Result<void> open_both();
+    [[nodiscard]] Result<void> reconcile();
+    [[nodiscard]] Result<void> decide();
+    [[nodiscard]] Result<void> make_local();
+    [[nodiscard]] Result<void> make_remote();
+    [[nodiscard]] Result<void> send_to_remote();
+    [[nodiscard]] Result<void> look_at_local();
+    void describe(ReplicaState state);
+};
+
+Result<std::uint64_t> draw_writer()
+{
+    const auto uuid = draw_uuid();
+    if (!uuid) {
+        return pass_on(uuid.error());
+    }
+    std::uint64_t number = 0;
+    std::memcpy(&number, uuid->data() + 8, sizeof number);
+    return number | 1;
+}
+
+Result<void> Opening::read_record()
+{
+    auto read = ReplicaRecordFile::read(path());
+    if (!read) {
+        return pass_on(read.error());
+    }
+    if (*read && names_replica(**read, replica.name)) {
+        record = **read;
+    }
+    return {};
+}
+
+/// Either may be missing.
+Result<void> Opening::open_both()
+{
+    auto opened = open_medium(options);
+    if (!opened && opened.error().code != SP_E_POOL_MISSING) {
+        return pass_on(opened.error());
+    }
+    local = opened ? std::move(*opened) : nullptr;
+    // The lock of the pool is held: the record stays as it is.
+    if (auto read = read_record(); !read) {
+        return read;
+    }
+    if (!record) {
+        const auto writer = draw_writer();
+        if (!writer) {
+            return pass_on(writer.error());
+        }
+        record = ReplicaRecord{};
+        record->writer = *writer;
+        put_replica_name(*record, replica.name);
+    }
+    auto there = open_medium(options_of_replica(replica.name, record->writer, options.lease_ms, options.take_over));
+    if (!there && there.error().code != SP_E_POOL_MISSING) {
+        return pass_on(there.error());
+    }
+    remote = there ? std::move(*there) : nullptr;
+    if (local == nullptr && remote == nullptr) {
+        return fail(SP_E_POOL_MISSING, 0, "neither {} nor {} is there", path(), replica.name);
+    }
+    return {};
+}
+
+Result<void> Opening::look_at_local()
+{
+    const auto found = superblock_of(*local);
+    if (!found) {
+        return pass_on(found.error());
+    }
+    block = *found;
+    if (block.durability == static_cast<std::uint32_t>(Durability::process)) {
+        return fail(SP_E_UNSUPPORTED, 0,
+                    "{}: its durability is process: after a power cut it may have any bytes, and a replica would get them; make a pool "
+                    "with durability power, or leave the option replica out",
+                    path());
+    }
+    if (local->byte_addressable()) {
+        return fail(SP_E_UNSUPPORTED, 0, "{}: a pool that is written by stores has no replica; say --medium file (option medium=file)",
+                    path());
+    }
+    local->set_durability(Durability::power);
+    return {};
+}
+
+void Opening::describe(ReplicaState state)
+{
+    record->state = state;
+    std::copy(std::begin(block.uuid), std::end(block.uuid), record->pool_uuid.begin());
+    record->file_number = file_number_of(path());
+    record->generation = block.generation;
+    record->is_starting = 0;
+}
+
+/// The pool here is made of the replica, beside the old one if there is one, and takes its name in one step.
+Result<void> Opening::make_local()
+{
+    const auto theirs = superblock_of(*remote);
+    if (!theirs) {
+        return pass_on(theirs.error());
+    }
+    block = *theirs;
+    MediumOptions incoming = options;
+    incoming.path += ".incoming";
+    incoming.publish_later = false;
+    incoming.durability = Durability::power;
+    unlink(incoming.path.c_str());  // One that was cut off.
+    const std::uint64_t size = round_up(block.file_bytes, page_bytes);
+    auto made = create_medium(incoming, size);
+    if (!made) {
+        return pass_on(made.error());
+    }
+    auto copied = copy_all(*remote, **made, size);
+    copied = copied ? (*made)->sync() : copied;
+    made->reset();
+    if (!copied) {
+        unlink(incoming.path.c_str());
+        return copied;
+    }
+    if (auto named = replace_by(incoming.path, path()); !named) {
+        return named;
+    }
+    os::log(os::Severity::note, "{} is made of {}: {} MiB", path(), replica.name, size / mib);
+    auto opened = open_medium(options);  // The old one's lock is still held by `local`, and the replica's by this process.
+    if (!opened) {
+        return pass_on(opened.error());
+    }
+    local = std::move(*opened);
+    return look_at_local();
+}
+
+Result<void> Opening::make_remote()
+{
+    const std::uint64_t size = round_up(block.file_bytes, page_bytes);
+    auto made = create_medium(options_of_replica(replica.name, record->writer, options.lease_ms, options.take_over), size);
+    if (!made) {
+        return pass_on(made.error());
+    }
+    remote = std::move(*made);
+    if (auto copied = copy_all(*local, *remote, size); !copied) {
+        return copied;
+    }
+    if (auto synced = remote->sync(); !synced) {
+        return synced;
+    }
+    // The record is there before the replica has its name: of two that are there it is known how they relate.
+    describe(ReplicaState::equal);
+    if (auto stored = ReplicaRecordFile::begin(path(), *record); !stored) {
+        return pass_on(stored.error());
+    }
+    if (auto claimed = remote->claim(record->writer); !claimed) {
+        return claimed;
+    }
+    os::log(os::Severity::note, "{} is made of {}: {} MiB", replica.name, path(), size / mib);
+    return remote->publish();
+}
+
+Result<void> Opening::send_to_remote()
+{
+    const auto sent = transfer_pages(*local, *remote);
+    if (!sent) {
+        return pass_on(sent.error());
+    }
+    os::log(os::Severity::note, "{}: {} pages that only {} had are sent", replica.name, sent->pages_sent, path());
+    return {};
+}
+
+/// Both are there.
+Result<void> Opening::decide()
+{
+    const auto theirs = superblock_of(*remote);
+    if (!theirs) {
+        return pass_on(theirs.error());
+    }
+    if (std::memcmp(block.uuid, theirs->uuid, sizeof block.uuid) != 0) {
+        return refuse(path(), replica.name, "these are two different pools");
+    }
+    if (record->state == ReplicaState{}) {
+        return refuse(path(), replica.name, "both are there, and no record says which of them is newer");
+    }
+    const bool is_theirs = remote->last_writer() != record->writer;
+    const bool ran_alone = block.generation > record->generation + record->is_starting;
+    if (is_theirs) {
+        if (ran_alone || record->state == ReplicaState::ahead) {
+            return refuse(path(), replica.name, ran_alone ? "each was written without the other"
+                                                          : "another machine has taken over, and this one may have acknowledged epochs "
+                                                            "that the other has not got");
+        }
+        return make_local();
+    }
+    if (block.generation < record->generation || record->file_number != file_number_of(path())) {
+        return refuse(path(), replica.name, "the pool here is not the file that was replicated: an older copy may have been put in its place");
+    }
+    if (ran_alone || record->state != ReplicaState::equal) {
+        return send_to_remote();
+    }
+    return have_one_head(*local, *remote, block.file_bytes)
+               ? Result<void>{}
+               : refuse(path(), replica.name, "they are not as the last run left them");
+}
+
+Result<void> Opening::reconcile()
+{
+    if (local != nullptr) {
+        if (auto looked = look_at_local(); !looked) {
+            return looked;
+        }
+    }
+    if (remote == nullptr) {
+        return make_remote();
+    }
+    return local == nullptr ? make_local() : decide();
+}
+
+ReplicaSettings settings_of(const MediumOptions& options, const ReplicaOptions& replica, std::uint64_t writer)
+{
+    ReplicaSettings settings;
+    settings.name = replica.name;
+    settings.writer = writer;
+    settings.level = replica.level;
+    settings.lag_ns_max = std::uint64_t{replica.lag_ms_max} * 1'000'000;
+    settings.buffer_bytes = replica.buffer_bytes;
+    settings.reopen = &open_again;
+    settings.lease_ms = options.lease_ms;
+    settings.newest_epoch = replica.newest_epoch;
+    settings.tell = replica.tell;
+    settings.context = replica.context;
+    settings.generation_of = &generation_of;
+    return settings;
+}
+
+/// A replica follows writes by blocks.
+MediumOptions by_blocks(MediumOptions options)
+{
+    options.kind = options.kind.value_or(MediumKind::file);
+    return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReplicatedMedium>> open_replicated(const MediumOptions& local, const ReplicaOptions& replica)
+{
+    const MediumOptions options = by_blocks(local);
+    Opening opening{options, replica, {}, {}, {}, {}};
+    if (auto opened = opening.open_both(); !opened) {
+        return pass_on(opened.error());
+    }
+    if (auto reconciled = opening.reconcile(); !reconciled) {
+        return pass_on(reconciled.error());
+    }
+    opening.describe(ReplicaState::equal);
+    auto file = ReplicaRecordFile::begin(options.path, *opening.record);
+    if (!file) {
+        return pass_on(file.error());
+    }
+    if (auto claimed = opening.remote->claim(opening.record->writer); !claimed) {
+        return pass_on(claimed.error());
+    }
+    return ReplicatedMedium::make(std::move(opening.local), std::move(opening.remote),
+                                  settings_of(options, replica, opening.record->writer), *opening.record, std::move(*file));
+}
+
+Result<std::unique_ptr<ReplicatedMedium>> create_replicated(const MediumOptions& local, const ReplicaOptions& replica,
+                                                            std::uint64_t size_bytes)
+{
+    const MediumOptions options = by_blocks(local);
+    if (options.durability == Durability::process) {
+        return fail(SP_E_UNSUPPORTED, 0, "{}: a pool with a replica has durability power; leave the option durability out, and put it on a disk",
+                    options.path);
+    }
+    const auto writer = draw_writer();
+    if (!writer) {
+        return pass_on(writer.error());
+    }
+    auto here = create_medium(options, size_bytes);
+    if (!here) {
+        return pass_on(here.error());
+    }
+    if ((*here)->byte_addressable()) {
+        return fail(SP_E_UNSUPPORTED, 0, "{}: a pool that is written by stores has no replica; say --medium file (option medium=file)",
+                    options.path);
+    }
+    auto there = create_medium(options_of_replica(replica.name, *writer, options.lease_ms, options.take_over), size_bytes);
+    if (!there) {
+        return pass_on(there.error());
+    }
+    if (auto claimed = (*there)->claim(*writer); !claimed) {
+        return pass_on(claimed.error());
+    }
+    ReplicaRecord record{};
+    record.state = ReplicaState::differing;
+    record.is_starting = 1;
+    record.writer = *writer;
+    put_replica_name(record, replica.name);
+    return ReplicatedMedium::make(std::move(*here), std::move(*there), settings_of(options, replica, *writer), record, std::nullopt);
+}
+
+}  // namespace stillpoint

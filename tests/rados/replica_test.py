@@ -1,0 +1,167 @@
+"""A pool in a file with a replica in Ceph. Invariants: what was acknowledged at replicate=sync is in the replica after the loss of the
+machine; of replicate=async all but the last moments are; the replica alone is a pool like any other; a machine that comes back is brought
+up to date, or refused where it may have acknowledged what the replica lacks; nothing is merged."""
+
+import json
+import os
+import shutil
+import signal
+import time
+import unittest
+
+from rados_cluster import Bank, RadosTest
+
+REFUSED = 65
+TEMPORARY_FAILURE = 75
+
+
+class Replica(RadosTest):
+    def setUp(self):
+        super().setUp()
+        self.local = self.folder / "bank.pool"
+
+    def bank(self, *options, **arguments):
+        return Bank(self, self.local, "--replica", str(self.pool), *options, **arguments)
+
+    def check_nothing_acknowledged_is_lost(self, bank, pool, *options):
+        """The program compares what its file says with what the pool has."""
+        last = Bank(self, pool, *options, transfers=0, acknowledged=bank.acknowledged)
+        self.assertEqual(last.end(), 0, last.text())
+
+    def check_sound(self, pool):
+        checked = self.stillpoint("check", pool)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+
+    def epoch(self, pool):
+        facts = self.stillpoint("info", "--json", pool)
+        self.assertEqual(facts.returncode, 0, facts.stderr)
+        return json.loads(facts.stdout)["durable_epoch"]
+
+    def wait_until_quiet(self, seconds=20):
+        """Until the record says that both have the same bytes: state 1, at byte 12."""
+        record = self.folder / "bank.pool.replica"
+        end = time.monotonic() + seconds
+        while record.read_bytes()[12] != 1:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_what_sync_acknowledged_survives_the_machine_and_it_is_brought_up_to_date(self):
+        owner = self.bank("--replicate", "sync")
+        owner.wait_for_acknowledgements(20)
+        owner.kill()
+        # Another machine, which has nothing but the replica.
+        successor = Bank(self, self.pool, acknowledged=owner.acknowledged)
+        successor.wait_for_acknowledgements(20)
+        successor.kill()
+        # The first one comes back.
+        returned = self.bank("--replicate", "sync", acknowledged=owner.acknowledged)
+        returned.wait_for_acknowledgements(20)
+        self.assertIn("is made of", returned.text())
+        returned.kill()
+        self.check_nothing_acknowledged_is_lost(owner, self.pool)
+        self.check_sound(self.pool)
+
+    def test_a_restart_after_a_kill_goes_on_with_both(self):
+        for mode in ("sync", "async", "async", "sync"):
+            owner = self.bank("--replicate", mode)
+            owner.wait_for_acknowledgements(20)
+            owner.kill()
+            self.check_nothing_acknowledged_is_lost(owner, self.local, "--replica", str(self.pool), "--replicate", mode)
+            self.check_nothing_acknowledged_is_lost(owner, self.copy_of_replica())
+        self.check_sound(self.local)
+        self.check_sound(self.pool)
+        self.assertEqual(self.epoch(self.local), self.epoch(self.pool))
+
+    def copy_of_replica(self):
+        copy = self.folder / f"{time.monotonic_ns()}.pool"
+        copied = self.stillpoint("copy", self.pool, copy)
+        self.assertEqual(copied.returncode, 0, copied.stderr)
+        return copy
+
+    def test_a_machine_that_may_have_more_is_refused_and_its_pool_is_as_it_was(self):
+        owner = self.bank("--replicate", "async")
+        owner.wait_for_acknowledgements(20)
+        owner.kill()
+        successor = Bank(self, self.pool)
+        successor.wait_for_acknowledgements(5)
+        successor.kill()
+        before = self.local.read_bytes()
+        returned = self.bank("--replicate", "async")
+        self.assertEqual(returned.end(), REFUSED, returned.text())
+        self.assertIn("another machine has taken over", returned.text())
+        self.assertEqual(before, self.local.read_bytes())
+        # The way out that the message names.
+        self.local.rename(self.folder / "bank.pool.old")
+        again = self.bank("--replicate", "async")
+        again.wait_for_acknowledgements(5)
+        self.assertIn("is made of", again.text())
+        again.kill()
+        self.check_nothing_acknowledged_is_lost(successor, self.local, "--replica", str(self.pool))
+
+    def test_after_async_has_sent_everything_the_machine_is_brought_up_to_date(self):
+        owner = self.bank("--replicate", "async", transfers=2000)
+        self.assertEqual(owner.end(), 0, owner.text())
+        successor = Bank(self, self.pool, acknowledged=owner.acknowledged)
+        successor.wait_for_acknowledgements(5)
+        successor.kill()
+        self.check_nothing_acknowledged_is_lost(owner, self.local, "--replica", str(self.pool), "--replicate", "async")
+
+    def test_both_written_alone_is_refused(self):
+        owner = self.bank(transfers=200)
+        self.assertEqual(owner.end(), 0, owner.text())
+        for pool in (self.local, self.pool):
+            alone = Bank(self, pool, transfers=200)
+            self.assertEqual(alone.end(), 0, alone.text())
+        returned = self.bank()
+        self.assertEqual(returned.end(), REFUSED, returned.text())
+        self.assertIn("each was written without the other", returned.text())
+
+    def test_what_this_machine_did_alone_is_sent(self):
+        owner = self.bank(transfers=200)
+        self.assertEqual(owner.end(), 0, owner.text())
+        alone = Bank(self, self.local, transfers=2000)
+        self.assertEqual(alone.end(), 0, alone.text())
+        again = self.bank(transfers=0, acknowledged=alone.acknowledged)
+        self.assertEqual(again.end(), 0, again.text())
+        self.assertIn("are sent", again.text())
+        self.check_nothing_acknowledged_is_lost(alone, self.pool)
+
+    def test_an_older_copy_in_the_pools_place_is_refused(self):
+        owner = self.bank(transfers=200)
+        self.assertEqual(owner.end(), 0, owner.text())
+        old = self.folder / "old"
+        shutil.copy(self.local, old)
+        owner = self.bank(transfers=200)
+        self.assertEqual(owner.end(), 0, owner.text())
+        os.replace(old, self.local)
+        returned = self.bank()
+        self.assertEqual(returned.end(), REFUSED, returned.text())
+        self.assertIn("an older copy", returned.text())
+
+    def test_a_taken_over_replica_ends_the_program(self):
+        owner = self.bank("--replicate", "sync", lease_ms=60000)
+        owner.wait_for_acknowledgements(5)
+        successor = Bank(self, self.pool, "--take-over", acknowledged=self.folder / "successor.ack")
+        successor.wait_for_acknowledgements(5)
+        self.assertEqual(owner.end(30), TEMPORARY_FAILURE, owner.text())
+        successor.kill()
+        self.check_nothing_acknowledged_is_lost(owner, self.pool)
+
+    def test_an_agent_that_ends_is_started_again_and_acknowledgements_go_on(self):
+        for mode in ("sync", "async"):
+            owner = self.bank("--replicate", mode, lease_ms=2000)
+            owner.wait_for_acknowledgements(5)
+            for agent in self.agents():
+                os.kill(agent, signal.SIGKILL)
+            end = time.monotonic() + 30
+            while "is open again" not in owner.text() and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertIn("is open again", owner.text())
+            owner.wait_for_acknowledgements(20)
+            owner.kill()
+            self.check_nothing_acknowledged_is_lost(owner, self.local, "--replica", str(self.pool))
+            self.check_nothing_acknowledged_is_lost(owner, self.copy_of_replica())
+
+
+if __name__ == "__main__":
+    unittest.main()
