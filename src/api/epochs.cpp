@@ -107,10 +107,10 @@ STILLPOINT_API int sp_wait_durable(uint64_t epoch, int64_t timeout_ms)
 STILLPOINT_API int sp_wait_durable_at(uint64_t epoch, sp_level level, int64_t timeout_ms)
 {
     if (level != SP_LEVEL_LOCAL && level != SP_LEVEL_REMOTE) {
-        return stillpoint::report(
-            fail(SP_E_INVALID_ARGUMENT, 0, "sp_wait_durable_at: there is no level {}; use SP_LEVEL_LOCAL or SP_LEVEL_REMOTE",
-                 static_cast<int>(level))
-                .value());
+        return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0,
+                                       "sp_wait_durable_at: there is no level {}; use SP_LEVEL_LOCAL or SP_LEVEL_REMOTE",
+                                       static_cast<int>(level))
+                                      .value());
     }
     const std::uint64_t deadline_ns = stillpoint::os::deadline_after_ms(timeout_ms);
     const stillpoint::AtRest here(used_session());
@@ -120,10 +120,10 @@ STILLPOINT_API int sp_wait_durable_at(uint64_t epoch, sp_level level, int64_t ti
     }
     stillpoint::ReplicatedMedium* const replicated = (*session)->replicated_medium;
     if (level == SP_LEVEL_REMOTE && replicated == nullptr && !stillpoint::lies_in_no_file((*session)->pool)) {
-        return stillpoint::report(fail(SP_E_UNSUPPORTED, 0,
-                                       "{}: the pool has no replica, so no epoch survives the loss of this machine; name one (option replica)",
-                                       (*session)->pool)
-                                      .value());
+        return stillpoint::report(
+            fail(SP_E_UNSUPPORTED, 0,
+                 "{}: the pool has no replica, so no epoch survives the loss of this machine; name one (option replica)", (*session)->pool)
+                .value());
     }
     auto waited = (*session)->engine->wait_durable(epoch, deadline_ns);
     if (waited && level == SP_LEVEL_REMOTE && replicated != nullptr) {

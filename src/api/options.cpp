@@ -8,6 +8,7 @@
 
 #include "api/registry.hpp"
 #include "core/edit_distance.hpp"
+#include "media/open.hpp"
 #include "os/environment.hpp"
 #include "os/log.hpp"
 #include "runtime/engine.hpp"
@@ -258,6 +259,15 @@ Result<void> check_options(const Options& options)
     if (is_given(options, "pool_size_mb") && options.pool_size_mb > options.pool_max_mb) {
         return fail(SP_E_INVALID_ARGUMENT, 0, "option pool_size_mb ({}) is larger than pool_max_mb ({}); raise pool_max_mb",
                     options.pool_size_mb, options.pool_max_mb);
+    }
+    if (!options.replica.empty() && (!lies_in_no_file(options.replica) || lies_in_no_file(options.pool))) {
+        return fail(SP_E_INVALID_ARGUMENT, 0,
+                    "option replica: \"{}\" is not the replica of {}: a pool in a file has one in Ceph, --pool PATH --replica "
+                    "rados://CEPHPOOL/NAME",
+                    options.replica, options.pool);
+    }
+    if (options.replica.empty() && is_given(options, "replicate")) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "option replicate: there is no replica; name one, --replica rados://CEPHPOOL/NAME");
     }
     for (const EngineDriver& driver : engine_drivers()) {
         if (auto checked = driver.check_options != nullptr ? driver.check_options(options) : Result<void>{}; !checked) {

@@ -13,6 +13,7 @@
 #include "api/session_pool.hpp"
 #include "api/statistics.hpp"
 #include "media/open.hpp"
+#include "media/replica/replicated_medium.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
@@ -342,7 +343,8 @@ void tell_of_lost_end(const Session& session, const char* what, bool others_hold
 
 namespace {
 
-void end_session(Session& session) noexcept
+/// Nothing where it has ended before, or was never in use.
+void end_engine(Session& session) noexcept
 {
     if (session.detached.load(std::memory_order_acquire) || session.ending.exchange(true, std::memory_order_acq_rel) ||
         !session.in_use.load(std::memory_order_acquire)) {
@@ -366,6 +368,15 @@ void end_session(Session& session) noexcept
         tell_of_lost_end(session, "no quiescent state for a last checkpoint; the pool stays at epoch", true);
     } else if (!stopped) {
         os::write_line(os::Severity::warning, stopped.error().text());  // The failure itself was an error's line when it happened.
+    }
+}
+
+void end_session(Session& session) noexcept
+{
+    end_engine(session);
+    const bool has_run = session.in_use.load(std::memory_order_acquire) && !session.detached.load(std::memory_order_acquire);
+    if (has_run && session.replicated_medium != nullptr) {
+        session.replicated_medium->finish();  // The process ends with its medium open.
     }
 }
 

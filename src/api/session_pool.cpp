@@ -74,8 +74,8 @@ MediumOptions medium_options(const Options& options)
 
 std::uint64_t newest_epoch_of(void* session_number) noexcept
 {
-    return statistics_of(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(session_number))).durable_epoch.load(
-        std::memory_order_acquire);
+    return statistics_of(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(session_number)))
+        .durable_epoch.load(std::memory_order_acquire);
 }
 
 void show_replica(void* session_number, const ReplicaFigures& figures) noexcept

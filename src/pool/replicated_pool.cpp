@@ -109,7 +109,7 @@ tl::unexpected<Failure> refuse(const std::string& local, const std::string& repl
                 local, replica, reason, local, local, replica);
 }
 
-/// What an opening works on.
+/// Both sides of an opening, and the record of how they relate.
 struct Opening {
     const MediumOptions& options;
     const ReplicaOptions& replica;
@@ -305,21 +305,22 @@ Result<void> Opening::decide()
     const bool ran_alone = block.generation > record->generation + record->is_starting;
     if (is_theirs) {
         if (ran_alone || record->state == ReplicaState::ahead) {
-            return refuse(path(), replica.name, ran_alone ? "each was written without the other"
-                                                          : "another machine has taken over, and this one may have acknowledged epochs "
-                                                            "that the other has not got");
+            return refuse(path(), replica.name,
+                          ran_alone ? "each was written without the other"
+                                    : "another machine has taken over, and this one may have acknowledged epochs "
+                                      "that the other has not got");
         }
         return make_local();
     }
     if (block.generation < record->generation || record->file_number != file_number_of(path())) {
-        return refuse(path(), replica.name, "the pool here is not the file that was replicated: an older copy may have been put in its place");
+        return refuse(path(), replica.name,
+                      "the pool here is not the file that was replicated: an older copy may have been put in its place");
     }
     if (ran_alone || record->state != ReplicaState::equal) {
         return send_to_remote();
     }
-    return have_one_head(*local, *remote, block.file_bytes)
-               ? Result<void>{}
-               : refuse(path(), replica.name, "they are not as the last run left them");
+    return have_one_head(*local, *remote, block.file_bytes) ? Result<void>{}
+                                                            : refuse(path(), replica.name, "they are not as the last run left them");
 }
 
 Result<void> Opening::reconcile()
@@ -388,8 +389,8 @@ Result<std::unique_ptr<ReplicatedMedium>> create_replicated(const MediumOptions&
 {
     const MediumOptions options = by_blocks(local);
     if (options.durability == Durability::process) {
-        return fail(SP_E_UNSUPPORTED, 0, "{}: a pool with a replica has durability power; leave the option durability out, and put it on a disk",
-                    options.path);
+        return fail(SP_E_UNSUPPORTED, 0,
+                    "{}: a pool with a replica has durability power; leave the option durability out, and put it on a disk", options.path);
     }
     const auto writer = draw_writer();
     if (!writer) {

@@ -49,6 +49,7 @@ std::vector<Failing> failures_of_arguments()
     static const std::string long_name(80, 'n');
     return {
         {"sp_open", "needs a path", [] { return sp_open(nullptr, nullptr); }, SP_E_INVALID_ARGUMENT},
+        {"sp_wait_durable_at", "no level 7", [] { return sp_wait_durable_at(1, static_cast<sp_level>(7), 0); }, SP_E_INVALID_ARGUMENT},
         {"sp_copy", "needs a path", [] { return sp_copy(nullptr); }, SP_E_INVALID_ARGUMENT},
         {"sp_open", "no option 'trucker'", [] { return sp_open("x", "trucker=1"); }, SP_E_INVALID_ARGUMENT},
         {"sp_lock_ignore", "needs a lock", [] { return sp_lock_ignore(nullptr); }, SP_E_INVALID_ARGUMENT},
@@ -229,6 +230,7 @@ std::vector<Failing> failures_of_waits(int error, const char* text)
     return {
         {"sp_close", text, [] { return sp_close(); }, error},
         {"sp_wait_durable", text, [] { return sp_wait_durable(1, 0); }, error},
+        {"sp_wait_durable_at", text, [] { return sp_wait_durable_at(1, SP_LEVEL_LOCAL, 0); }, error},
         {"sp_checkpoint", text, [] { return sp_checkpoint(); }, error},
         {"sp_copy", text, [] { return sp_copy("new.pool"); }, error},
         {"sp_pronto_snapshot", text, [] { return sp_pronto_snapshot(); }, error},
@@ -254,6 +256,7 @@ std::vector<Failing> failures_with_a_pool()
         {"sp_open", "open already", [] { return sp_open("x", nullptr); }, SP_E_ALREADY_OPEN},
         {"sp_statistic", "\"nonsense\" is not a statistic", [] { return sp_statistic("nonsense", &number); }, SP_E_INVALID_ARGUMENT},
         {"sp_wait_durable", "epoch|deadline|ms", [] { return sp_wait_durable(sp_epoch() + 1000, 0); }, SP_E_TIMED_OUT},
+        {"sp_wait_durable_at", "no replica", [] { return sp_wait_durable_at(1, SP_LEVEL_REMOTE, 0); }, SP_E_UNSUPPORTED},
         {"sp_malloc", "never grows beyond", [] { return errno_of(sp_malloc(9 << 20)); }, ENOMEM},
     };
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""One program on a file and in Ceph, in turn: operations a second, and how long a checkpoint takes to be durable.
+"""One program on a file, in Ceph, and on a file with a replica in Ceph (async and sync), in turn: operations a second, and how
+long a checkpoint takes to be durable.
 
     CEPH_CONF=… python3 tests/rados/speed.py --build build --ceph-pool stillpoint --slices 6 --seconds 4 btree threads=2 reads=50
 
@@ -18,11 +19,11 @@ from pathlib import Path
 
 
 class Side:
-    def __init__(self, options, name, pool):
+    def __init__(self, options, name, pool, *more):
         self.name, self.pool, self.tool = name, str(pool), str(options.build / "bin" / "stillpoint")
         worker = str(options.build / "bin" / f"bench_worker_{options.engine}")
         words = [self.tool, "run", "--quiet", "--pool", self.pool, "--engine", options.engine, "--interval", options.interval,
-                 "--medium", "file", "--", worker, *options.workload]
+                 "--medium", "file", *more, "--", worker, *options.workload]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.read()
         self.rates = []
@@ -65,8 +66,12 @@ def main():
     with tempfile.TemporaryDirectory(dir=options.build) as folder:
         sides = [Side(options, "file", f"{folder}/speed.pool")]
         sides[0].process.send_signal(signal.SIGSTOP)
-        sides.append(Side(options, "ceph", f"rados://{options.ceph_pool}/speed.{int(time.time())}"))
-        sides[1].process.send_signal(signal.SIGSTOP)
+        there = f"rados://{options.ceph_pool}/speed.{int(time.time())}"
+        for name, pool, *more in (("ceph", there),
+                                  ("async", f"{folder}/async.pool", "--replica", f"{there}.async", "--replicate", "async"),
+                                  ("sync", f"{folder}/sync.pool", "--replica", f"{there}.sync", "--replicate", "sync")):
+            sides.append(Side(options, name, pool, *more))
+            sides[-1].process.send_signal(signal.SIGSTOP)
         for _ in range(options.slices):
             for side in sides:
                 side.slice(options.seconds)
@@ -75,7 +80,7 @@ def main():
             figures = side.figures()
             print(f"{side.name}: {rate:,.0f} operations a second, {rate / statistics.median(sides[0].rates):.2f} of the file's")
             print(json.dumps({name: value for name, value in figures.items() if value and any(
-                word in name for word in ("checkpoint", "bytes_written", "write", "pages", "sync"))}))
+                word in name for word in ("checkpoint", "replica", "bytes_written", "write", "pages", "sync"))}))
             side.end()
 
 

@@ -52,10 +52,11 @@ Life life_of(std::uint64_t process, std::uint64_t started)
 
 std::string Head::text() const
 {
-    return text_of("layout={}\nobject_bytes={}\nsize_bytes={}\npublished={}\ngeneration={}\nwriter={}\naddress={}\nhost={}\nboot={}\nspace={}\n"
-                   "process={}\nstarted={}\nagent={}\nagent_started={}\n",
-                   layout, object_bytes, size_bytes, is_published ? 1 : 0, generation, writer, address, owner.host, owner.boot, owner.space,
-                   owner.process, owner.started, owner.agent, owner.agent_started);
+    return text_of(
+        "layout={}\nobject_bytes={}\nsize_bytes={}\npublished={}\ngeneration={}\nwriter={}\naddress={}\nhost={}\nboot={}\nspace={}\n"
+        "process={}\nstarted={}\nagent={}\nagent_started={}\n",
+        layout, object_bytes, size_bytes, is_published ? 1 : 0, generation, writer, address, owner.host, owner.boot, owner.space,
+        owner.process, owner.started, owner.agent, owner.agent_started);
 }
 
 std::optional<Head> Head::parse(std::string_view text)

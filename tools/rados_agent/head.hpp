@@ -30,8 +30,8 @@ struct Head {
     std::uint64_t size_bytes = 0;
     bool is_published = false;
     std::uint64_t generation = 0;  ///< how many owners there were
-    std::uint64_t writer = 0;      ///< the number of the process that has claimed the pool last and that no other has opened since; 0: none
-    std::string address;           ///< of the owner's client, as the cluster's block list takes it; empty: it ended in order
+    std::uint64_t writer = 0;  ///< the number of the process that has claimed the pool last and that no other has opened since; 0: none
+    std::string address;  ///< of the owner's client, as the cluster's block list takes it; empty: it ended in order
     Identity owner;
 
     [[nodiscard]] std::string text() const;

@@ -65,7 +65,7 @@ TEST_F(AgentLinkTest, AReplyOfAnotherLengthIsRefused)
 
 TEST_F(AgentLinkTest, AReplyOfZeroesIsRefused)
 {
-    const Failure failure = failure_with(script("head -c 552 /dev/zero >&3; cat <&3 >/dev/null"));
+    const Failure failure = failure_with(script("head -c 560 /dev/zero >&3; cat <&3 >/dev/null"));
     EXPECT_EQ(failure.code, SP_E_IO) << failure.text();
     EXPECT_NE(failure.text().find("another version"), std::string_view::npos) << failure.text();
 }

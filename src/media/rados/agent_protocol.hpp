@@ -58,7 +58,7 @@ struct OpenRequest {
     std::int32_t process;      ///< the program's
     std::uint32_t zero;
     std::uint64_t size_bytes;  ///< of a new pool; of the memory that a standby takes
-    std::uint64_t writer;      ///< write, create: of an opener that says by Medium::claim() when it begins to write; 0: it writes at once
+    std::uint64_t writer;  ///< write, create: of an opener that says by Medium::claim() when it begins to write; 0: it writes at once
     Text<128> ceph_pool;
     Text<128> name;
     Text<128> user;
@@ -77,8 +77,8 @@ struct OpenReply {
     std::uint32_t version;
     Outcome outcome;
     std::uint64_t size_bytes;
-    std::uint32_t replicas;       ///< 0: not known; pieces of an object where `is_erasure_coded`
-    std::int32_t owner_process;   ///< Mode::owner: of this machine; 0: none, or it cannot be seen from here
+    std::uint32_t replicas;  ///< 0: not known; pieces of an object where `is_erasure_coded`
+    std::int32_t owner_process;  ///< Mode::owner: of this machine; 0: none, or it cannot be seen from here
     std::uint32_t is_erasure_coded;
     std::uint32_t zero;
     std::uint64_t last_writer;  ///< the number in the head before this opening
@@ -102,8 +102,8 @@ struct Extent {
 struct Slot {
     std::atomic<std::uint32_t> state;  ///< a SlotState; a futex
     Operation operation;
-    std::uint64_t object;        ///< read, write
-    std::uint64_t size_bytes;    ///< resize; claim: the writer's number
+    std::uint64_t object;  ///< read, write
+    std::uint64_t size_bytes;  ///< resize; claim: the writer's number
     std::uint32_t extent_count;  ///< read, write; a read has one
     std::uint32_t zero;
     std::array<Extent, extents_max> extents;
@@ -118,9 +118,9 @@ struct SharedState {
     std::atomic<std::uint32_t> is_lost;  ///< 1: another process owns the pool, or may; `loss` says why
     std::uint32_t zero;
     Outcome loss;
-    std::atomic<std::uint64_t> warm_bytes;    ///< standby: in memory
+    std::atomic<std::uint64_t> warm_bytes;  ///< standby: in memory
     std::atomic<std::uint64_t> wanted_bytes;  ///< standby: of the pool, as far as it fits into the memory
-    std::atomic<std::uint32_t> adopter;       ///< standby: the process that has taken the link from the one that waited; 0: none yet
+    std::atomic<std::uint32_t> adopter;  ///< standby: the process that has taken the link from the one that waited; 0: none yet
     std::uint32_t zero_too;
     std::array<Slot, slot_count> slots;
 };

@@ -158,12 +158,12 @@ TEST(AgentProtocol, ControlRequestsHaveASlotOfTheirOwn)
     EXPECT_NE(fault_in(request, control_slot, pool_bytes), nullptr);
     request.size_bytes = file_bytes_max + page_bytes;
     EXPECT_NE(fault_in(request, control_slot, pool_bytes), nullptr);
-    for (const Operation operation : {Operation::publish, Operation::close}) {
+    for (const Operation operation : {Operation::publish, Operation::claim, Operation::close}) {
         request.operation = operation;
         EXPECT_EQ(fault_in(request, control_slot, pool_bytes), nullptr);
         EXPECT_NE(fault_in(request, 0, pool_bytes), nullptr);
     }
-    for (const std::uint32_t unknown : {0u, 6u, UINT32_MAX}) {
+    for (const std::uint32_t unknown : {0u, 7u, UINT32_MAX}) {
         request.operation = static_cast<Operation>(unknown);
         EXPECT_NE(fault_in(request, control_slot, pool_bytes), nullptr);
     }

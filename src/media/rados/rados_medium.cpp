@@ -72,8 +72,8 @@ int RadosMedium::owner_process(const std::string& path)
 }
 
 RadosMedium::RadosMedium(const MediumOptions& options, Mode mode, std::unique_ptr<rados::AgentLink> link, const rados::OpenReply& reply)
-    : path_(options.path), link_(std::move(link)), size_bytes_(reply.size_bytes), last_writer_(reply.last_writer), durability_(options.durability),
-      is_writable_(mode == Mode::create || mode == Mode::write)
+    : path_(options.path), link_(std::move(link)), size_bytes_(reply.size_bytes), last_writer_(reply.last_writer),
+      durability_(options.durability), is_writable_(mode == Mode::create || mode == Mode::write)
 {
     if (reply.is_erasure_coded != 0) {
         fmt::format_to_n(mechanism_.data(), mechanism_.size() - 1, "rados, erasure coded in {} pieces", reply.replicas);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "arch/checksum.hpp"
-#include "core/canary.hpp"
 #include "media/private_medium.hpp"
 
 namespace stillpoint {
@@ -170,8 +169,10 @@ Result<std::optional<TransferTrailer>> find_trailer(const Medium& medium)
                       trailer.pages_offset == trailer.numbers_offset + round_up(trailer.pages * sizeof(std::uint64_t), page_bytes) &&
                       trailer.pages_offset < size && trailer.pages * page_bytes <= size - page_bytes - trailer.pages_offset;
     if (!fits) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: the trailer of an unfinished transfer, in its last page, makes no sense; restore the pool "
-                    "from a copy", medium.path());
+        return fail(SP_E_POOL_CORRUPT, 0,
+                    "{}: the trailer of an unfinished transfer, in its last page, makes no sense; restore the pool "
+                    "from a copy",
+                    medium.path());
     }
     return std::optional{trailer};
 }
@@ -242,10 +243,8 @@ Result<void> apply_and_forget(Medium& medium, const TransferTrailer& trailer, co
     if (auto applied = apply_journal(medium, trailer, numbers); !applied) {
         return applied;
     }
-    if (!is_removed(Canary::transfer_applied_sync)) {
-        if (auto synced = medium.sync(); !synced) {
-            return synced;
-        }
+    if (auto synced = medium.sync(); !synced) {
+        return synced;
     }
     return write_trailer(medium, TransferTrailer{});
 }
@@ -271,10 +270,8 @@ Result<TransferFigures> transfer_pages(const Medium& from, Medium& to)
     if (!trailer) {
         return pass_on(trailer.error());
     }
-    if (!is_removed(Canary::transfer_journal_sync)) {
-        if (auto synced = to.sync(); !synced) {
-            return pass_on(synced.error());
-        }
+    if (auto synced = to.sync(); !synced) {
+        return pass_on(synced.error());
     }
     if (auto vouched = write_trailer(to, *trailer); !vouched) {
         return pass_on(vouched.error());
@@ -297,6 +294,11 @@ Result<void> finish_transfer(Medium& medium)
     }
     if (auto sound = check_journal(medium, **trailer); !sound) {
         return sound;
+    }
+    // The trailer that a killed sender has left may be visible and not durable: pages in their places would then have nothing to end them.
+    // A sync, and not another write of it, which a crash could tear.
+    if (auto synced = medium.sync(); !synced) {
+        return synced;
     }
     return apply_and_forget(medium, **trailer, *numbers);
 }

@@ -37,7 +37,7 @@ struct TransferFigures {
     std::uint64_t pages_sent = 0;
 };
 
-/// Gives `to` the bytes of `from`; it is at least as large afterwards, and what it has beyond is not looked at. Durable on return.
+/// Gives `to` the bytes of `from`; it is at least as large afterwards, and what it has beyond is not examined. Durable on return.
 /// Cost: reads both, writes what differs twice, 4 syncs; no sync where nothing differs. Errors: io, no_space, no_memory.
 [[nodiscard]] Result<TransferFigures> transfer_pages(const Medium& from, Medium& to);
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <mutex>
 
-#include "core/canary.hpp"
 #include "media/open.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
@@ -14,10 +13,9 @@ namespace stillpoint {
 namespace {
 
 constexpr std::uint64_t ns_per_ms = 1'000'000;
-/// The replica has everything for so long before that is recorded: a program that goes on at once need not take it back.
+/// The replica has everything for so long before that is recorded: a program that goes on at once saves the record of it.
 constexpr std::uint64_t quiet_ns = 20 * ns_per_ms;
 constexpr std::uint64_t figures_every_ns = 100 * ns_per_ms;
-constexpr std::uint64_t between_attempts_ns = 1000 * ns_per_ms;
 constexpr std::uint64_t own_lease_grace_ms = 5000;
 
 Result<void> write_zeroes(Medium& medium, std::uint64_t begin, std::uint64_t end)
@@ -49,7 +47,7 @@ bool ReplicatedMedium::Sender::stop(std::uint64_t patience_ns) noexcept
     std::uint64_t deadline_ns = os::monotonic_ns() + patience_ns;
     is_stopping_.store(true, std::memory_order_release);
     stream_.wake();
-    while (!has_ended_.load(std::memory_order_acquire)) {
+    while (!has_ended()) {
         if (const std::uint64_t now = stream_.confirmed(); now != confirmed) {
             confirmed = now;
             deadline_ns = os::monotonic_ns() + patience_ns;
@@ -134,10 +132,8 @@ Result<void> ReplicatedMedium::Sender::give_next()
 /// A sync more than the medium itself had does no harm.
 Result<void> ReplicatedMedium::Sender::confirm()
 {
-    if (!is_removed(Canary::replica_sync)) {
-        if (auto synced = remote_->sync(); !synced) {
-            return synced;
-        }
+    if (auto synced = remote_->sync(); !synced) {
+        return synced;
     }
     stream_.confirm_taken();
     return {};
@@ -206,7 +202,7 @@ bool ReplicatedMedium::Sender::connect_again(const Failure& reason) noexcept
     remote_.reset();
     const std::uint64_t begun_ns = os::monotonic_ns();
     while (!is_stopping_.load(std::memory_order_acquire)) {
-        pause(between_attempts_ns);
+        pause(settings_.reopen_pause_ns);
         auto opened = settings_.reopen(settings_);
         if (opened && (*opened)->last_writer() == settings_.writer) {
             remote_ = std::move(*opened);
@@ -217,8 +213,10 @@ bool ReplicatedMedium::Sender::connect_again(const Failure& reason) noexcept
         // This process's own lease may still run.
         const bool may_be_own = !opened && os::monotonic_ns() - begun_ns < (settings_.lease_ms + own_lease_grace_ms) * ns_per_ms;
         if (opened || (opened.error().code == SP_E_POOL_LOCKED && !may_be_own)) {
-            const auto lost = fail(SP_E_POOL_LOCKED, 0, "{}: another process has had the pool while the connection to it was lost; what "
-                                   "this machine has more than it is not merged", settings_.name);
+            const auto lost = fail(SP_E_POOL_LOCKED, 0,
+                                   "{}: another process has had the pool while the connection to it was lost; what "
+                                   "this machine has more than it is not merged",
+                                   settings_.name);
             end_for_good(lost.value());
             tell_of_lost_ownership(lost.value());
             return false;

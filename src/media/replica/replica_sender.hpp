@@ -20,6 +20,7 @@ public:
     /// Gives the replica what is left. False: it has taken nothing for `patience_ns`, and this object must not be deleted.
     [[nodiscard]] bool stop(std::uint64_t patience_ns) noexcept;
     void detach_after_fork() noexcept;
+    [[nodiscard]] bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
 
     [[nodiscard]] ReplicaStream& stream() noexcept { return stream_; }
     /// Why nothing is given to the replica any more; valid where the stream is closed.

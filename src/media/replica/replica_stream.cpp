@@ -12,7 +12,7 @@ namespace {
 
 /// Entries beside those that the smallest writes need.
 constexpr std::uint64_t spare_entries = 4096;
-/// An entry is no larger, so that the taker begins before a large batch has ended.
+/// An entry has at most so much, so that the taker begins before a large batch has ended.
 constexpr std::uint64_t entry_bytes_max = 256 * kib;
 /// The taker is woken after so much of a batch.
 constexpr std::uint64_t wake_bytes = mib;
@@ -118,7 +118,7 @@ void ReplicaStream::confirm_taken() noexcept
         for (std::uint64_t position = confirmed(); position < taken_; ++position) {
             const ReplicaEntry& entry = entries_[position % entries_.capacity()];
             bytes += entry.size;
-            // What comes before the last sync is durable; the epoch that an entry names was durable before the next one was appended.
+            // All before the last sync is durable; the epoch that an entry names was durable before the next one was appended.
             epoch = std::max(epoch, entry.newest_epoch);
         }
         confirmed_epoch_.store(epoch, std::memory_order_release);

@@ -47,7 +47,7 @@ public:
     void take(std::size_t entries) noexcept { taken_ += entries; }
     /// Everything that was taken is durable there.
     void confirm_taken() noexcept;
-    /// What was taken and is not confirmed comes again.
+    /// Entries that were taken and are not confirmed come again.
     void rewind() noexcept { taken_ = confirmed_.load(std::memory_order_relaxed); }
     /// So much was taken since the last confirmation that the appender may wait for it.
     [[nodiscard]] bool wants_confirmation() const noexcept;
@@ -69,7 +69,7 @@ public:
     /// Waits until `position` is confirmed, until close() or `deadline_ns`. False: it is not.
     [[nodiscard]] bool wait_confirmed(std::uint64_t position, std::uint64_t deadline_ns) const noexcept;
     void wake() noexcept;
-    /// Nothing is confirmed any more: all who wait go on, and what is appended is dropped.
+    /// Nothing is confirmed any more: all waiting threads go on, and what is appended is dropped.
     void close() noexcept;
     [[nodiscard]] bool is_closed() const noexcept { return is_closed_.load(std::memory_order_acquire); }
 
@@ -89,7 +89,7 @@ private:
     std::atomic<bool> is_closed_{false};
     mutable os::FutexLock lock_;  ///< of newest_epoch in entries, and of the oldest entry
     std::atomic<std::uint32_t> appended_{0};   ///< futex of the taker
-    std::atomic<std::uint32_t> confirmations_{0};  ///< futex of the appender and of all who wait
+    std::atomic<std::uint32_t> confirmations_{0};  ///< futex of the appender and of all waiting threads
 };
 
 }  // namespace stillpoint

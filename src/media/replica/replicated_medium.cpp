@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "media/replica/replica_sender.hpp"
 #include "os/clock.hpp"
@@ -49,11 +50,21 @@ ReplicatedMedium::~ReplicatedMedium()
         static_cast<void>(sender_.release());  // The parent's, in which it lives.
         return;
     }
+    finish();
+    if (!sender_->has_ended()) {
+        static_cast<void>(sender_.release());  // The thread still waits.
+    }
+}
+
+void ReplicatedMedium::finish() noexcept
+{
+    if (is_detached_ || std::exchange(is_finished_, true)) {
+        return;
+    }
     if (!sender_->stop(end_wait_ns)) {
         os::log(os::Severity::warning,
                 "{}: {} does not take what is left, which is durable here only; the next start with this replica sends it", path(),
                 settings_.name);
-        static_cast<void>(sender_.release());  // Its thread still waits.
         return;
     }
     note_quiet();

@@ -18,13 +18,13 @@
 namespace stillpoint {
 
 enum class ReplicaLevel : std::uint8_t {
-    local,   ///< acknowledged when the bytes are durable here; the replica follows
+    local,  ///< acknowledged when the bytes are durable here; the replica follows
     remote,  ///< acknowledged when both have them
 };
 
 struct ReplicaFigures {
     std::uint64_t newest_epoch;  ///< known to be durable in the replica
-    std::uint64_t lag_ns;        ///< since when something waits for the replica; 0: nothing does
+    std::uint64_t lag_ns;  ///< since when something waits for the replica; 0: nothing does
     std::uint64_t bytes_waiting;
 };
 
@@ -37,6 +37,7 @@ struct ReplicaSettings {
     std::uint64_t buffer_bytes = 256 * mib;  ///< what waits for the replica; a write waits while it is full
     /// Opens the replica again after its connection was lost. Errors: pool_locked: another process has it, or had it meanwhile.
     Result<std::unique_ptr<Medium>> (*reopen)(const ReplicaSettings& settings) = nullptr;
+    std::uint64_t reopen_pause_ns = 1'000'000'000;
     std::uint32_t lease_ms = 10'000;
     /// The newest epoch that is durable here. nullptr: epochs are not followed.
     std::uint64_t (*newest_epoch)(void* context) = nullptr;
@@ -55,8 +56,11 @@ public:
     [[nodiscard]] static Result<std::unique_ptr<ReplicatedMedium>> make(std::unique_ptr<Medium> local, std::unique_ptr<Medium> remote,
                                                                         ReplicaSettings settings, const ReplicaRecord& record,
                                                                         std::optional<ReplicaRecordFile> record_file);
-    /// Waits a while until the replica has everything, and says so where it has not.
     ~ReplicatedMedium() override;
+
+    /// The engine has ended: waits until the replica has everything, as long as it takes something in 10 s, and says so where it has not.
+    /// No call changes the medium afterwards.
+    void finish() noexcept;
 
     /// Everything that is durable here when this is called is durable in the replica, too. Errors: timed_out; io (it never will be).
     [[nodiscard]] Result<void> wait(std::uint64_t deadline_ns) noexcept;
@@ -106,9 +110,10 @@ private:
     ReplicaRecord record_;
     std::optional<ReplicaRecordFile> record_file_;
     os::FutexLock record_lock_;  ///< of record_, record_file_ and is_quiet_
-    bool is_quiet_ = true;       ///< nothing was written here since a sync that has ended
-    bool is_public_ = false;     ///< this run's opening is in both
+    bool is_quiet_ = true;  ///< nothing was written here since a sync that has ended
+    bool is_public_ = false;  ///< this run's opening is in both
     bool is_detached_ = false;
+    bool is_finished_ = false;
     std::unique_ptr<Sender> sender_;
 };
 
