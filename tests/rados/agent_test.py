@@ -14,9 +14,9 @@ import unittest
 from rados_cluster import AGENT, CEPH_POOL, RadosTest
 
 MAGIC = 0x41525053
-VERSION = 2
+VERSION = 3
 CREATE, WRITE, READ_LOCKED, READ, OWNER = range(1, 6)
-REPLY_BYTES = 552
+REPLY_BYTES = 560
 STATE_BYTES_OF_SLOT = 8 + 8 + 8 + 8 + 128 * 8 + 520
 F_ADD_SEALS, F_SEAL_SHRINK = 1033, 2
 
@@ -62,7 +62,7 @@ class Peer:
         return self.agent.wait(30)
 
     def request(self, name, mode=CREATE, size=20 << 20, lease_ms=5000):
-        text = struct.pack("<IIIIIIiIQ", MAGIC, VERSION, mode, 0, lease_ms, 20000, os.getpid(), 0, size)
+        text = struct.pack("<IIIIIIiIQQ", MAGIC, VERSION, mode, 0, lease_ms, 20000, os.getpid(), 0, size, 0)
         return text + CEPH_POOL.encode().ljust(128, b"\0") + name.encode().ljust(128, b"\0") + bytes(128) + bytes(1024)
 
     def reply(self):

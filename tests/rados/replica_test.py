@@ -6,12 +6,33 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 import unittest
 
-from rados_cluster import Bank, RadosTest
+from rados_cluster import TOOL, Bank, RadosTest
 
 REFUSED = 65
+TIMED_OUT = 23
+# A line on standard input: a checkpoint, and a wait of so many milliseconds at both levels; prints the codes and the lag.
+WAITS = '''
+import ctypes, sys
+pool = ctypes.CDLL(None)
+pool.sp_durable_epoch.restype = ctypes.c_uint64
+pool.sp_root.restype = ctypes.c_void_p
+root = pool.sp_root(b"word", ctypes.c_size_t(8))
+for line in sys.stdin:
+    pool.sp_fase_begin()
+    ctypes.c_uint64.from_address(root).value += 1
+    pool.sp_fase_end()
+    codes = [pool.sp_checkpoint()]
+    epoch = ctypes.c_uint64(pool.sp_durable_epoch())
+    codes += [pool.sp_wait_durable_at(epoch, level, ctypes.c_int64(int(line))) for level in (0, 1)]
+    lag = ctypes.c_uint64()
+    pool.sp_statistic(b"replica_lag_epochs", ctypes.byref(lag))
+    print(*codes, lag.value, flush=True)
+'''
 TEMPORARY_FAILURE = 75
 
 
@@ -105,6 +126,33 @@ class Replica(RadosTest):
         successor.wait_for_acknowledgements(5)
         successor.kill()
         self.check_nothing_acknowledged_is_lost(owner, self.local, "--replica", str(self.pool), "--replicate", "async")
+
+    def test_a_wait_at_level_remote_returns_when_the_replica_has_the_epoch(self):
+        words = [TOOL, "run", "--quiet", "--pool", self.local, "--replica", self.pool, "--replicate", "async",
+                 "--replicate-lag-ms", "60000", "--lease-ms", "60000", "--", sys.executable, "-c", WAITS]
+        program = subprocess.Popen([str(word) for word in words], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True)
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.kill)
+
+        def wait(milliseconds):
+            program.stdin.write(f"{milliseconds}\n")
+            program.stdin.flush()
+            return [int(word) for word in program.stdout.readline().split()]
+
+        self.assertEqual(wait(20000)[:3], [0, 0, 0])
+        agents = self.agents()
+        for agent in agents:
+            os.kill(agent, signal.SIGSTOP)
+        stopped = wait(200)
+        for agent in agents:
+            os.kill(agent, signal.SIGCONT)
+        self.assertEqual(stopped[:2], [0, 0], "durable here, whatever the replica does")
+        self.assertEqual(stopped[2:], [TIMED_OUT, 1])
+        self.assertEqual(wait(20000)[:3], [0, 0, 0])
+        program.stdin.close()
+        self.assertEqual(program.wait(30), 0)
+        self.assertEqual(self.epoch(self.local), self.epoch(self.pool))
 
     def test_both_written_alone_is_refused(self):
         owner = self.bank(transfers=200)

@@ -14,7 +14,7 @@
 namespace stillpoint::testing {
 namespace {
 
-constexpr std::uint64_t pages = 6;
+constexpr std::uint64_t pages = 4;
 using DiskPointer = std::shared_ptr<FakeDisk>;
 
 /// Pages 0 and 3 are alike in both, the others are not.

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t ns_per_ms = 1'000'000;
 /// The replica has everything for so long before that is recorded: a program that goes on at once saves the record of it.
 constexpr std::uint64_t quiet_ns = 20 * ns_per_ms;
-constexpr std::uint64_t figures_every_ns = 100 * ns_per_ms;
+constexpr std::uint64_t between_figures_ns = 100 * ns_per_ms;
 constexpr std::uint64_t own_lease_grace_ms = 5000;
 
 Result<void> write_zeroes(Medium& medium, std::uint64_t begin, std::uint64_t end)
@@ -110,7 +110,7 @@ Result<void> ReplicatedMedium::Sender::give_next()
         if (is_stopping_.load(std::memory_order_acquire)) {
             return confirm();
         }
-        stream_.wait_for_entries(os::monotonic_ns() + figures_every_ns);
+        stream_.wait_for_entries(os::monotonic_ns() + between_figures_ns);
         return {};
     }
     const ReplicaEntry& first = entries.front();
@@ -176,7 +176,7 @@ void ReplicatedMedium::Sender::wait_quietly() noexcept
         }
     }
     if (!is_stopping_.load(std::memory_order_acquire)) {
-        stream_.wait_for_entries(os::monotonic_ns() + 10 * figures_every_ns);
+        stream_.wait_for_entries(os::monotonic_ns() + 10 * between_figures_ns);
     }
 }
 
@@ -184,7 +184,7 @@ void ReplicatedMedium::Sender::pause(std::uint64_t ns) noexcept
 {
     const std::uint64_t end_ns = os::monotonic_ns() + ns;
     while (os::monotonic_ns() < end_ns && !is_stopping_.load(std::memory_order_acquire)) {
-        os::futex_wait(end_word_, 0, std::min(end_ns, os::monotonic_ns() + figures_every_ns));
+        os::futex_wait(end_word_, 0, std::min(end_ns, os::monotonic_ns() + between_figures_ns));
         tell_figures();
     }
 }
@@ -236,7 +236,7 @@ void ReplicatedMedium::Sender::tell_figures() noexcept
 {
     const std::uint64_t now_ns = os::monotonic_ns();
     const bool is_empty = stream_.is_empty();
-    if (settings_.tell == nullptr || (now_ns - told_ns_ < figures_every_ns && !is_empty)) {
+    if (settings_.tell == nullptr || (now_ns - told_ns_ < between_figures_ns && !is_empty)) {
         return;
     }
     told_ns_ = now_ns;

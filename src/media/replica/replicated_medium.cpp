@@ -15,6 +15,7 @@ namespace {
 
 /// So long a program that ends waits for a replica that takes nothing of what is left.
 constexpr std::uint64_t end_wait_ns = 10'000'000'000;
+constexpr std::uint64_t figures_every_ns = 100'000'000;
 
 [[noreturn]] void refuse_bytes() noexcept
 {
@@ -128,13 +129,37 @@ Result<void> ReplicatedMedium::sync()
     return {};
 }
 
+void ReplicatedMedium::tell_figures() const noexcept
+{
+    if (settings_.tell != nullptr) {
+        settings_.tell(settings_.context, figures());
+    }
+}
+
+/// As the stream's. Meanwhile the figures are told: the thread that does so otherwise may wait for a replica that does not answer.
+bool ReplicatedMedium::wait_confirmed(std::uint64_t position, std::uint64_t deadline_ns) const noexcept
+{
+    const ReplicaStream& stream = sender_->stream();
+    for (;;) {
+        const bool is_confirmed = stream.wait_confirmed(position, std::min(deadline_ns, os::monotonic_ns() + figures_every_ns));
+        if (is_confirmed || stream.is_closed()) {
+            return is_confirmed;
+        }
+        tell_figures();
+        if (os::monotonic_ns() >= deadline_ns) {
+            return false;
+        }
+    }
+}
+
 /// Until an acknowledgement may be given for what lies before `position`.
 Result<void> ReplicatedMedium::await_replica(std::uint64_t position)
 {
     const ReplicaStream& stream = sender_->stream();
     if (settings_.level == ReplicaLevel::remote || !is_public_) {
-        return stream.wait_confirmed(position, UINT64_MAX) ? Result<void>{} : Result<void>{pass_on(sender_->failure())};
+        return wait_confirmed(position, UINT64_MAX) ? Result<void>{} : Result<void>{pass_on(sender_->failure())};
     }
+    tell_figures();
     for (;;) {
         const std::uint64_t confirmed = stream.confirmed();
         const std::uint64_t oldest_ns = stream.oldest_ns();
@@ -144,14 +169,14 @@ Result<void> ReplicatedMedium::await_replica(std::uint64_t position)
         if (oldest_ns == 0 || confirmed >= position || os::monotonic_ns() - oldest_ns <= settings_.lag_ns_max) {
             return {};
         }
-        static_cast<void>(stream.wait_confirmed(confirmed + 1, UINT64_MAX));
+        static_cast<void>(wait_confirmed(confirmed + 1, UINT64_MAX));
     }
 }
 
 Result<void> ReplicatedMedium::wait(std::uint64_t deadline_ns) noexcept
 {
     const ReplicaStream& stream = sender_->stream();
-    if (stream.wait_confirmed(stream.end(), deadline_ns)) {
+    if (wait_confirmed(stream.end(), deadline_ns)) {
         return {};
     }
     if (stream.is_closed()) {

@@ -41,7 +41,7 @@ struct ReplicaSettings {
     std::uint32_t lease_ms = 10'000;
     /// The newest epoch that is durable here. nullptr: epochs are not followed.
     std::uint64_t (*newest_epoch)(void* context) = nullptr;
-    /// Told of figures that have changed, by one thread.
+    /// Told of the figures now and then, by the thread that gives the replica what it lacks and by those that wait for it.
     void (*tell)(void* context, const ReplicaFigures& figures) = nullptr;
     void* context = nullptr;
     /// The generation of the pool in a medium, after it has its name.
@@ -103,6 +103,8 @@ private:
     [[nodiscard]] Result<void> store_state(ReplicaState state);
     [[nodiscard]] std::uint64_t newest_epoch() const noexcept;
     void note_quiet() noexcept;
+    void tell_figures() const noexcept;
+    [[nodiscard]] bool wait_confirmed(std::uint64_t position, std::uint64_t deadline_ns) const noexcept;
 
     std::unique_ptr<Medium> local_;
     ReplicaSettings settings_;
