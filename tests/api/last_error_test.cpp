@@ -49,7 +49,6 @@ std::vector<Failing> failures_of_arguments()
     static const std::string long_name(80, 'n');
     return {
         {"sp_open", "needs a path", [] { return sp_open(nullptr, nullptr); }, SP_E_INVALID_ARGUMENT},
-        {"sp_wait_durable_at", "no level 7", [] { return sp_wait_durable_at(1, static_cast<sp_level>(7), 0); }, SP_E_INVALID_ARGUMENT},
         {"sp_copy", "needs a path", [] { return sp_copy(nullptr); }, SP_E_INVALID_ARGUMENT},
         {"sp_open", "no option 'trucker'", [] { return sp_open("x", "trucker=1"); }, SP_E_INVALID_ARGUMENT},
         {"sp_lock_ignore", "needs a lock", [] { return sp_lock_ignore(nullptr); }, SP_E_INVALID_ARGUMENT},
