@@ -23,7 +23,6 @@ PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "d
 NOT_RUN = {
     "make demo": "builds; tests/kill runs the same kills",
     "make test": "runs this test",
-    "make test-all": "runs this test",
     "make install PREFIX=$HOME/stillpoint": "done once for all pages",
     "make uninstall PREFIX=$HOME/stillpoint": "other pages need it; tests/install removes an installation",
     "make packages": "tests/install makes them",
