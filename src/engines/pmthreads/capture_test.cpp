@@ -249,7 +249,7 @@ TEST_F(CapturesOfManyPages, CopiesThatAreNotNeededForLongAreGivenUp)
     EXPECT_EQ(look(ScanMode::stop), most_pages - 1);
     end_epoch();
     const std::uint64_t held = capture_.staged_bytes();
-    for (int epoch = 0; epoch < 150; ++epoch) {
+    for (int epoch = 0; epoch < 2500; ++epoch) {  // To half in 700.
         store_many(7, static_cast<std::uint64_t>(epoch));
         EXPECT_EQ(look(ScanMode::stop), 1U);
         EXPECT_TRUE(is_as_the_page(0));
