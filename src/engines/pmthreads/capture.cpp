@@ -452,7 +452,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
 void Capture::return_slots() noexcept
 {
     staging_peak_ = std::max(staging_peak_, slot_count_);
-    staging_recent_ = std::max(staged_count_, staging_recent_ - staging_recent_ / 1024);
+    staging_recent_ = std::max(staged_count_, staging_recent_ - (staging_recent_ + 1023) / 1024);
     constexpr std::uint64_t worth_returning_pages = 16 * mib / page_bytes;
     if (slot_count_ <= 2 * staging_recent_ + worth_returning_pages) {
         return;
