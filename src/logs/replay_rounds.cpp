@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unistd.h>
 #include <mutex>
 
 #include "arch/checksum.hpp"
@@ -358,6 +359,7 @@ Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, con
     probe_captured(epoch);
     if (is_removed(Canary::kept_chunks)) {
         give_chunks_back(point.replayed);
+        usleep(3000);  // Transactions take the chunks, on a busy machine too.
     }
     writer_.begin(epoch);
     for (std::uint64_t i = 0; i < pages.size(); ++i) {
