@@ -7,11 +7,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "media/replica/replicated_medium.hpp"
 #include "os/clock.hpp"
 #include "support/fake_medium.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace stillpoint::testing {
 namespace {
@@ -113,7 +115,16 @@ std::optional<std::string> history(ReplicaLevel level, const Crash& crash, bool&
     return complaint;
 }
 
-TEST(ReplicatedMedium, LeavesAStateOfTheMediumInItsReplicaWhereverEitherCrashes)
+/// The record of a replica lies beside its pool, whose name here is one in the working directory.
+class Replicas : public ::testing::Test {
+    void SetUp() override { std::filesystem::current_path(directory_.path()); }
+    void TearDown() override { std::filesystem::current_path(before_); }
+
+    std::filesystem::path before_ = std::filesystem::current_path();
+    test::TemporaryDirectory directory_;
+};
+
+TEST_F(Replicas, LeavesAStateOfTheMediumInItsReplicaWhereverEitherCrashes)
 {
     for (const ReplicaLevel level : {ReplicaLevel::remote, ReplicaLevel::local}) {
         for (const bool is_local : {false, true}) {
@@ -127,7 +138,7 @@ TEST(ReplicatedMedium, LeavesAStateOfTheMediumInItsReplicaWhereverEitherCrashes)
     }
 }
 
-TEST(ReplicatedMedium, WithoutASyncOfItsReplicaIsNoticed)
+TEST_F(Replicas, WithoutASyncOfItsReplicaIsNoticed)
 {
     // The sync of publish() is the first; then that of an epoch's pages, and that of its commit.
     for (const std::uint64_t sync : {3U, 4U}) {
@@ -153,7 +164,7 @@ Result<std::unique_ptr<Medium>> reopen(const ReplicaSettings&)
     return attach(reopened);
 }
 
-TEST(ReplicatedMedium, SendsEverythingSinceTheLastSyncAgainAfterAFailure)
+TEST_F(Replicas, SendsEverythingSinceTheLastSyncAgainAfterAFailure)
 {
     for (std::uint64_t at = 0;; ++at) {
         const DiskPointer local = new_disk();
@@ -178,7 +189,7 @@ TEST(ReplicatedMedium, SendsEverythingSinceTheLastSyncAgainAfterAFailure)
     }
 }
 
-TEST(ReplicatedMedium, FollowsGrowthAndClearsWhatTheReplicaHasThere)
+TEST_F(Replicas, FollowsGrowthAndClearsWhatTheReplicaHasThere)
 {
     const DiskPointer local = new_disk();
     const DiskPointer remote = std::make_shared<FakeDisk>((pages + 2) * page_bytes);
@@ -194,7 +205,7 @@ TEST(ReplicatedMedium, FollowsGrowthAndClearsWhatTheReplicaHasThere)
     }
 }
 
-TEST(ReplicatedMedium, TakesMoreThanItsMemoryInOneBatch)
+TEST_F(Replicas, TakesMoreThanItsMemoryInOneBatch)
 {
     constexpr std::uint64_t many = 2000;
     const DiskPointer local = std::make_shared<FakeDisk>(many * page_bytes);
@@ -216,7 +227,7 @@ TEST(ReplicatedMedium, TakesMoreThanItsMemoryInOneBatch)
     EXPECT_EQ(local->durable, remote->durable);
 }
 
-TEST(ReplicatedMedium, WhoseReplicaIsAnothersAcknowledgesNothingMore)
+TEST_F(Replicas, WhoseReplicaIsAnothersAcknowledgesNothingMore)
 {
     const DiskPointer local = new_disk();
     const DiskPointer remote = new_disk();
