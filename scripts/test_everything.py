@@ -25,6 +25,7 @@ NAMES = {"asan": "AddressSanitizer and UBSan", "tsan": "ThreadSanitizer"}
 LINES_SHOWN = 60
 COMPLAINT = r": Failure$|\[  FAILED  \]|ERROR: |WARNING: ThreadSanitizer|runtime error: |\*\*\*(Failed|Exception|Timeout)"
 COMPLAINT_LINES = 6
+LINES_OF_A_TEST = 15
 POLL_S = 0.2
 PATIENCE_S = 10  # between SIGTERM and SIGKILL
 INTERRUPTED = 130
@@ -83,6 +84,17 @@ def complaints_in(lines):
     return [lines[j] for j in shown[:LINES_SHOWN]]
 
 
+def ends_of_tests(log, names):
+    """The last lines of what these tests printed, from ctest's own log (LastTest.log)."""
+    wanted = []
+    for entry in log.split("<end of output>"):
+        head, _, output = entry.partition("\nOutput:\n")
+        name = re.search(r"^\d+/\d+ Test: (.+)$", head, re.MULTILINE)
+        if name and name[1] in names:
+            wanted += [f"-- the end of {name[1]}:", *output.strip().splitlines()[-LINES_OF_A_TEST:]]
+    return wanted
+
+
 class TwoAtATime:
     """The shown output of one command, and that of the one that runs at the same time."""
 
@@ -128,6 +140,14 @@ class TwoAtATime:
             print("\n".join(["", f"The last {len(last)} lines of {name}:", *last]), flush=True)
             if complaints := complaints_in(lines[:-LINES_SHOWN]):
                 print("\n".join(["", f"Complaints in {name} before them:", *complaints]), flush=True)
+
+    def show_failed_tests(self, folder):
+        """Shows the last lines of ctest's failed tests in this build folder: they scrolled away while others went on."""
+        kept = folder / "Testing/Temporary"
+        if self.shown is None or "ctest" not in self.shown.process.args or not (kept / "LastTestsFailed.log").exists():
+            return
+        names = {line.partition(":")[2] for line in (kept / "LastTestsFailed.log").read_text().splitlines()}
+        print("\n".join(["", *ends_of_tests((kept / "LastTest.log").read_text(errors="replace"), names)]), flush=True)
 
 
 def configure(preset, definitions):
@@ -178,6 +198,7 @@ def main():
         return 0
     except Failed as failure:
         two.show_failure()
+        two.show_failed_tests(ROOT / "build")
         say(f"{name}: {failure}")
         return 1
     except KeyboardInterrupt:

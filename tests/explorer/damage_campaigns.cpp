@@ -166,13 +166,17 @@ public:
         return everywhere_ || offset < area_end_ || (offset >= tables_begin_ && offset < tables_end_);
     }
 
+    /// The sector at `offset` has the end of a log, and so its newest record, or the end of that.
+    [[nodiscard]] bool end_a_log(std::uint64_t offset) const noexcept
+    {
+        return std::any_of(log_ends_.begin(), log_ends_.end(),
+                           [=](std::uint64_t end) { return end / sim::sector_bytes == offset / sim::sector_bytes; });
+    }
+
     /// Damage of this kind in the sector leaves what may have been so: an older marker, or logs that end earlier.
     [[nodiscard]] bool may_be_missed(std::uint64_t offset, Kind kind) const noexcept
     {
-        const bool of_log = kind != Kind::one_bit && std::any_of(log_ends_.begin(), log_ends_.end(), [=](std::uint64_t end) {
-                                return end / sim::sector_bytes == offset / sim::sector_bytes;
-                            });
-        return of_log || (kind == Kind::stale && offset == marker_);
+        return (kind != Kind::one_bit && end_a_log(offset)) || (kind == Kind::stale && offset == marker_);
     }
 
     /// The parts that the pool has twice there: superblocks, commit records, version tables, heads of a delta log. One bad sector must
@@ -205,9 +209,13 @@ public:
         return 0;
     }
 
-    /// The part of the file at `offset`: its head, a version table, page copies, or the engine's own after them, where heads begin pages.
+    /// The part of the file at `offset`: its head, a version table, page copies, or the engine's own after them, where heads begin pages,
+    /// and what logs end in, since a damaged record that stands last must not pass for a torn one.
     [[nodiscard]] std::size_t part_of_file(std::uint64_t offset) const noexcept
     {
+        if (end_a_log(offset)) {
+            return 5;
+        }
         if (offset < area_end_ || twin_of(offset) != 0) {
             return offset < area_end_ ? 0 : 1;
         }
@@ -217,7 +225,7 @@ public:
         });
         return of_copies ? 2 : offset % page_bytes == 0 ? 3 : 4;
     }
-    static constexpr std::size_t parts_of_file = 5;
+    static constexpr std::size_t parts_of_file = 6;
 
 private:
     static constexpr std::uint64_t superblock_pages = 2;
@@ -238,9 +246,16 @@ double seconds_since(std::chrono::steady_clock::time_point begun)
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
-/// In random order, one of each part of the file after the other: most sectors are page copies.
-std::vector<std::uint64_t> in_turns(std::vector<std::uint64_t> sectors, const NoticedPlaces& places, Random& random)
+struct Damage {
+    std::uint64_t offset;
+    Kind kind;
+};
+
+/// In random order, one of each part of the file after the other: most sectors are page copies. Where logs end each kind of damage comes
+/// once, and single bits some times, since few of them are of the newest record's header.
+std::vector<Damage> damages_in_turns(std::vector<std::uint64_t> sectors, const NoticedPlaces& places, Random& random)
 {
+    constexpr std::size_t bits_where_logs_end = 12;
     std::shuffle(sectors.begin(), sectors.end(), random);
     std::array<std::size_t, NoticedPlaces::parts_of_file> taken{};
     std::vector<std::pair<std::size_t, std::uint64_t>> turns;
@@ -248,8 +263,14 @@ std::vector<std::uint64_t> in_turns(std::vector<std::uint64_t> sectors, const No
         turns.emplace_back(taken[places.part_of_file(offset)]++, offset);
     }
     std::stable_sort(turns.begin(), turns.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::transform(turns.begin(), turns.end(), sectors.begin(), [](const auto& turn) { return turn.second; });
-    return sectors;
+    std::vector<Damage> damages;
+    for (const auto& [turn, offset] : turns) {
+        for (const Kind kind : kinds) {
+            const std::size_t times = kind == Kind::one_bit && places.end_a_log(offset) ? bits_where_logs_end : 1;
+            damages.insert(damages.end(), times, Damage{offset, kind});
+        }
+    }
+    return damages;
 }
 
 /// The newest entries of a log may be what a crash has torn: as many as the damage hits. A marker that says which transactions were
@@ -282,46 +303,44 @@ void damage_pool(const std::string& name, const ProgramPlan& plan, const Campaig
     History without_last_sector = pool.history;
     without_last_sector.forgive_newest(newest_that_may_be_lost(plan, sim::sector_bytes / cache_line_bytes));
     const std::uint64_t states_end = std::min(settings.limits.states, result.figures.states + settings.limits.program_states);
-    for (const std::uint64_t offset : in_turns(all, noticed, random)) {
-        for (const Kind kind : kinds) {
-            const History& history = kind == Kind::one_bit ? without_newest : without_last_sector;
-            if (result.figures.states >= states_end || seconds_since(begun) > settings.limits.seconds) {
-                return;
-            }
-            sim::CrashImage image = pool.now;
-            const Sector sector = damaged(pool, offset, kind, all[random() % all.size()], random);
-            image.content.write(offset, sector.data(), sector.size());
-            if (kind == Kind::stale_twins || kind == Kind::noisy_twins) {
-                const std::uint64_t twin = kind == Kind::stale_twins ? noticed.twin_of(offset) : noticed.other_record_of(offset);
-                if (twin == 0) {
-                    continue;
-                }
-                image.content.write(twin, sector.data(), sector.size());
-            }
-            image.unreadable_sector = kind == Kind::unreadable ? offset : sim::CrashImage::none;
-            ++result.figures.states;
-            ++result.figures.recoveries;
-            const Recovered recovered = recover(plan, image);
-            if (!noticed.hold(offset)) {
-                continue;  // Recovery has come to an end with it, whatever it says.
-            }
-            if (noticed.may_be_missed(offset, kind)) {
+    for (const auto& [offset, kind] : damages_in_turns(all, noticed, random)) {
+        const History& history = kind == Kind::one_bit ? without_newest : without_last_sector;
+        if (result.figures.states >= states_end || seconds_since(begun) > settings.limits.seconds) {
+            return;
+        }
+        sim::CrashImage image = pool.now;
+        const Sector sector = damaged(pool, offset, kind, all[random() % all.size()], random);
+        image.content.write(offset, sector.data(), sector.size());
+        if (kind == Kind::stale_twins || kind == Kind::noisy_twins) {
+            const std::uint64_t twin = kind == Kind::stale_twins ? noticed.twin_of(offset) : noticed.other_record_of(offset);
+            if (twin == 0) {
                 continue;
             }
-            const auto [first, last] = changed_bytes(pool.now, offset, sector, kind);
-            const bool harmless = recovered.kind == Recovered::Kind::state && recovered.epoch == sound.epoch &&
-                                  judge(recovered, history).empty();
-            const bool has_twins = noticed.have_twins(offset) || (kind != Kind::other_sector && noticed.have_copies(offset + first) &&
-                                                                  noticed.have_copies(offset + last));
-            const bool may_refuse = kind == Kind::stale_twins || !has_twins;
-            if (!harmless && !(may_refuse && recovered.kind == Recovered::Kind::refused)) {
-                ++result.figures.violations;
-                result.violations.push_back(
-                    {name, "sector at offset " + std::to_string(offset) + " " + kind_names[static_cast<std::size_t>(kind)],
-                     "recovered epoch " + std::to_string(recovered.epoch) + " of " + std::to_string(sound.epoch) + ": " +
-                         judge(recovered, history)});
-                return;
-            }
+            image.content.write(twin, sector.data(), sector.size());
+        }
+        image.unreadable_sector = kind == Kind::unreadable ? offset : sim::CrashImage::none;
+        ++result.figures.states;
+        ++result.figures.recoveries;
+        const Recovered recovered = recover(plan, image);
+        if (!noticed.hold(offset)) {
+            continue;  // Recovery has come to an end with it, whatever it says.
+        }
+        if (noticed.may_be_missed(offset, kind)) {
+            continue;
+        }
+        const auto [first, last] = changed_bytes(pool.now, offset, sector, kind);
+        const bool harmless = recovered.kind == Recovered::Kind::state && recovered.epoch == sound.epoch &&
+                              judge(recovered, history).empty();
+        const bool has_twins = noticed.have_twins(offset) ||
+                               (kind != Kind::other_sector && noticed.have_copies(offset + first) && noticed.have_copies(offset + last));
+        const bool may_refuse = kind == Kind::stale_twins || !has_twins;
+        if (!harmless && !(may_refuse && recovered.kind == Recovered::Kind::refused)) {
+            ++result.figures.violations;
+            result.violations.push_back({name,
+                                         "sector at offset " + std::to_string(offset) + " " + kind_names[static_cast<std::size_t>(kind)],
+                                         "recovered epoch " + std::to_string(recovered.epoch) + " of " + std::to_string(sound.epoch) +
+                                             ": " + judge(recovered, history)});
+            return;
         }
     }
 }

@@ -133,10 +133,10 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
         std::uint64_t states;
         std::uint64_t program_states;
     };
-    // Where it is likeliest to show: many programs, since much depends on where they are killed; then many images
-    // of fewer; then everywhere.
-    const Pass passes[] = {{1, 15'000, many_programs},       {1, 30'000, 5'000}, {1, 30'000, 1'000}, {1, 60'000, 500},
-                           {campaigns.size(), 2'000, 1'000}, {1, 100'000, 2'000}};
+    // Where it is likeliest to show: many programs, since much depends on where they are killed and on which thread comes first; then
+    // many images of fewer; then everywhere.
+    const Pass passes[] = {{1, 15'000, many_programs}, {1, 15'000, 5'000}, {1, 30'000, many_programs},       {1, 30'000, 1'000},
+                           {1, 60'000, 500},           {1, 30'000, 5'000}, {campaigns.size(), 2'000, 1'000}, {1, 100'000, 2'000}};
     std::uint64_t seed = arguments.seed;
     for (const Pass& pass : passes) {
         for (std::size_t i = 0; i < std::min(pass.campaigns, campaigns.size()); ++i) {

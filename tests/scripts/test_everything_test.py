@@ -66,6 +66,14 @@ class TwoAtATime(unittest.TestCase):
             time.sleep(0.01)
         self.fail("a process of the group is left")
 
+    def test_failed_tests_are_shown_again_at_the_end(self):
+        many = "\n".join(f"line {n}" for n in range(100))
+        log = "".join(f"{i}/3 Testing: {name}\n{i}/3 Test: {name}\nCommand: x\nOutput:\n------\n{said}\n<end of output>\nTest time = 1 sec\n"
+                      for i, name, said in ((1, "first", "fine"), (2, "second", many), (3, "third", "fine, too")))
+        shown = test_everything.ends_of_tests(log, {"second"})
+        self.assertEqual(shown[0], "-- the end of second:")
+        self.assertEqual(shown[1:], [f"line {n}" for n in range(85, 100)])
+
 
 if __name__ == "__main__":
     unittest.main()
