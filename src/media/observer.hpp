@@ -22,6 +22,8 @@ enum class MediumEvent : std::uint8_t {
     resize,             ///< value: the new size
     name,               ///< the file got its name
     name_sync,          ///< a sync of the directory
+    replica_record,     ///< the record beside a pool with a replica is written from here on; data: its bytes
+    replica_record_sync,  ///< and is durable
 };
 
 /// A range of addresses that shows part of a file.

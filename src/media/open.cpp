@@ -3,12 +3,14 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "media/dax_medium.hpp"
 #include "media/errno_text.hpp"
 #include "media/file_medium.hpp"
+#include "media/file_names.hpp"
 #include "media/memory_medium.hpp"
 #include "media/pool_file.hpp"
 #include "media/rados/rados_medium.hpp"
@@ -50,7 +52,27 @@ Result<std::unique_ptr<Medium>> medium_over(PoolFile file, const MediumOptions& 
     return std::make_unique<FileMedium>(std::move(file), options);
 }
 
+std::uint64_t inode_of(const std::string& path) noexcept
+{
+    struct stat facts{};
+    return stat(path.c_str(), &facts) == 0 ? facts.st_ino : 0;
+}
+
 }  // namespace
+
+Result<void> MediumOpener::replace(const std::string& first_name, const std::string& path) { return replace_by(first_name, path); }
+
+std::uint64_t MediumOpener::file_number(const std::string& path) { return inode_of(path); }
+
+Result<void> replace_pool(const std::string& first_name, const std::string& path)
+{
+    return the_opener != nullptr ? the_opener->replace(first_name, path) : replace_by(first_name, path);
+}
+
+std::uint64_t file_number_of(const std::string& path) noexcept
+{
+    return the_opener != nullptr ? the_opener->file_number(path) : inode_of(path);
+}
 
 void set_medium_opener(MediumOpener* opener) noexcept { the_opener = opener; }
 

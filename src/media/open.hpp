@@ -45,6 +45,10 @@ public:
     [[nodiscard]] virtual Result<std::unique_ptr<Medium>> create(const MediumOptions& options, std::uint64_t size) = 0;
     /// Does what open_medium() does.
     [[nodiscard]] virtual Result<std::unique_ptr<Medium>> open(const MediumOptions& options) = 0;
+    /// Does what replace_by() does (file_names.hpp).
+    [[nodiscard]] virtual Result<void> replace(const std::string& first_name, const std::string& path);
+    /// Does what file_number_of() does.
+    [[nodiscard]] virtual std::uint64_t file_number(const std::string& path);
 };
 
 /// nullptr, as at the start: paths are paths. Not thread-safe: before a pool is opened.
@@ -71,6 +75,12 @@ void set_medium_opener(MediumOpener* opener) noexcept;
 /// Opens for reading only, with a shared lock if `lock`: `info` and `check`. Writes fail with
 /// pool_read_only. Errors as open_medium.
 [[nodiscard]] Result<std::unique_ptr<Medium>> open_medium_read_only(const MediumOptions& options, bool lock);
+
+/// Gives the closed pool `first_name` the name `path`, durably, in place of the one that has it, in one step. Errors: io.
+[[nodiscard]] Result<void> replace_pool(const std::string& first_name, const std::string& path);
+
+/// The inode of the file, by which a copy that was put in its place is known; 0: it cannot be seen.
+[[nodiscard]] std::uint64_t file_number_of(const std::string& path) noexcept;
 
 /// Whether `path` names a pool that lies in no file (rados://CEPHPOOL/NAME): not a path that can be examined, resolved or linked.
 [[nodiscard]] bool lies_in_no_file(std::string_view path) noexcept;

@@ -32,6 +32,7 @@ public:
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
     void detach_after_fork() noexcept override { file_->detach_after_fork(); }
+    [[nodiscard]] std::uint64_t last_writer() const noexcept override { return file_->last_writer(); }
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;
     [[nodiscard]] bool byte_addressable() const noexcept override { return false; }

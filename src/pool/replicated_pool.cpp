@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "media/file_names.hpp"
+#include "core/canary.hpp"
 #include "media/page_digests.hpp"
 #include "media/replica/page_transfer.hpp"
 #include "os/log.hpp"
@@ -27,6 +27,11 @@ struct alignas(page_bytes) CopyPage {
 
 Result<layout::Superblock> superblock_of(const Medium& medium)
 {
+    if (medium.size_bytes() < layout::superblock_copies * page_bytes) {
+        return fail(SP_E_NOT_A_POOL, 0,
+                    "{}: not a pool: it has {} bytes; check the name, or move it away, and the next start makes it again", medium.path(),
+                    medium.size_bytes());
+    }
     SuperblockPair pair{};
     for (std::size_t copy = 0; copy < layout::superblock_copies; ++copy) {
         const bool is_read = medium.read(copy * page_bytes, std::as_writable_bytes(std::span(&pair.copies[copy], 1))).has_value();
@@ -42,10 +47,24 @@ Result<layout::Superblock> superblock_of(const Medium& medium)
     return pair.copies[*chosen];
 }
 
-Result<std::uint64_t> generation_of(const Medium& medium)
+void note_block(const layout::Superblock& block, ReplicaRecord& record) noexcept
+{
+    std::copy(std::begin(block.uuid), std::end(block.uuid), record.pool_uuid.begin());
+    record.generation = block.generation;
+}
+
+Result<void> note_pool(const Medium& medium, ReplicaRecord& record)
 {
     const auto block = superblock_of(medium);
-    return block ? Result<std::uint64_t>{block->generation} : Result<std::uint64_t>{pass_on(block.error())};
+    if (block) {
+        note_block(*block, record);
+    }
+    return block ? Result<void>{} : Result<void>{pass_on(block.error())};
+}
+
+bool is_of_another_pool(const ReplicaRecord& record, const layout::Superblock& block) noexcept
+{
+    return record.pool_uuid != Uuid{} && !std::equal(record.pool_uuid.begin(), record.pool_uuid.end(), std::begin(block.uuid));
 }
 
 MediumOptions options_of_replica(const std::string& name, std::uint64_t writer, std::uint32_t lease_ms, bool take_over)
@@ -93,12 +112,21 @@ Result<void> copy_all(const Medium& from, Medium& to, std::uint64_t size_bytes)
     return {};
 }
 
-bool have_one_head(const Medium& one, const Medium& other, std::uint64_t size_bytes)
+Result<bool> have_one_head(const Medium& one, const Medium& other, std::uint64_t size_bytes)
 {
+    if (other.size_bytes() < size_bytes) {
+        return false;
+    }
     const std::uint64_t size = std::min(head_bytes, size_bytes);
     std::vector<std::byte> bytes(size);
     std::vector<std::byte> others(size);
-    return other.size_bytes() >= size_bytes && one.read(0, bytes) && other.read(0, others) && bytes == others;
+    if (auto read = one.read(0, bytes); !read) {
+        return pass_on(read.error());
+    }
+    if (auto read = other.read(0, others); !read) {
+        return pass_on(read.error());
+    }
+    return bytes == others;
 }
 
 tl::unexpected<Failure> refuse(const std::string& local, const std::string& replica, std::string_view reason)
@@ -208,10 +236,10 @@ Result<void> Opening::look_at_local()
 
 void Opening::describe(ReplicaState state)
 {
+    note_block(block, *record);
+    note_level(*record, replica.level);
     record->state = state;
-    std::copy(std::begin(block.uuid), std::end(block.uuid), record->pool_uuid.begin());
     record->file_number = file_number_of(path());
-    record->generation = block.generation;
     record->is_starting = 0;
 }
 
@@ -240,7 +268,15 @@ Result<void> Opening::make_local()
         unlink(incoming.path.c_str());
         return copied;
     }
-    if (auto named = replace_by(incoming.path, path()); !named) {
+    if (local == nullptr) {
+        // Before it has its name: of a pool that is there it is known how it relates. Where one is there already, its record is kept.
+        describe(ReplicaState::equal);
+        record->file_number = file_number_of(incoming.path);
+        if (auto stored = ReplicaRecordFile::begin(path(), *record); !stored) {
+            return pass_on(stored.error());
+        }
+    }
+    if (auto named = replace_pool(incoming.path, path()); !named) {
         return named;
     }
     os::log(os::Severity::note, "{} is made of {}: {} MiB", path(), replica.name, size / mib);
@@ -298,10 +334,26 @@ Result<void> Opening::decide()
     if (std::memcmp(block.uuid, theirs->uuid, sizeof block.uuid) != 0) {
         return refuse(path(), replica.name, "these are two different pools");
     }
+    const bool is_of_another = is_of_another_pool(*record, block);
+    const bool is_the_recorded_file = record->state != ReplicaState{} && record->file_number == file_number_of(path()) && !is_of_another;
+    if (!is_the_recorded_file) {
+        // Right after it was made again, before that was recorded: there is nothing to decide.
+        const auto alike = have_same_bytes(*local, *remote);
+        if (!alike || *alike) {
+            return alike ? Result<void>{} : Result<void>{pass_on(alike.error())};
+        }
+    }
     if (record->state == ReplicaState{}) {
         return refuse(path(), replica.name, "both are there, and no record says which of them is newer");
     }
-    const bool is_theirs = remote->last_writer() != record->writer;
+    if (is_of_another) {
+        return refuse(path(), replica.name, "the record beside the pool is of another pool, and none says which of these two is newer");
+    }
+    if (block.generation < record->generation || !is_the_recorded_file) {
+        return refuse(path(), replica.name,
+                      "the pool here is not the file that was replicated: an older copy may have been put in its place");
+    }
+    const bool is_theirs = remote->last_writer() != record->writer && !is_removed(Canary::newer_side);
     const bool ran_alone = block.generation > record->generation + record->is_starting;
     if (is_theirs) {
         if (ran_alone || record->state == ReplicaState::ahead) {
@@ -312,15 +364,14 @@ Result<void> Opening::decide()
         }
         return make_local();
     }
-    if (block.generation < record->generation || record->file_number != file_number_of(path())) {
-        return refuse(path(), replica.name,
-                      "the pool here is not the file that was replicated: an older copy may have been put in its place");
-    }
     if (ran_alone || record->state != ReplicaState::equal) {
         return send_to_remote();
     }
-    return have_one_head(*local, *remote, block.file_bytes) ? Result<void>{}
-                                                            : refuse(path(), replica.name, "they are not as the last run left them");
+    const auto alike = have_one_head(*local, *remote, block.file_bytes);
+    if (!alike) {
+        return pass_on(alike.error());
+    }
+    return *alike ? Result<void>{} : refuse(path(), replica.name, "they are not as the last run left them");
 }
 
 Result<void> Opening::reconcile()
@@ -349,7 +400,7 @@ ReplicaSettings settings_of(const MediumOptions& options, const ReplicaOptions& 
     settings.newest_epoch = replica.newest_epoch;
     settings.tell = replica.tell;
     settings.context = replica.context;
-    settings.generation_of = &generation_of;
+    settings.note_pool = &note_pool;
     return settings;
 }
 
@@ -368,6 +419,9 @@ Result<std::unique_ptr<ReplicatedMedium>> open_replicated(const MediumOptions& l
     Opening opening{options, replica, {}, {}, {}, {}};
     if (auto opened = opening.open_both(); !opened) {
         return pass_on(opened.error());
+    }
+    if (opening.remote != nullptr && is_removed(Canary::claim_after_decision)) {
+        static_cast<void>(opening.remote->claim(opening.record->writer));
     }
     if (auto reconciled = opening.reconcile(); !reconciled) {
         return pass_on(reconciled.error());
@@ -415,6 +469,7 @@ Result<std::unique_ptr<ReplicatedMedium>> create_replicated(const MediumOptions&
     record.state = ReplicaState::differing;
     record.is_starting = 1;
     record.writer = *writer;
+    note_level(record, replica.level);
     put_replica_name(record, replica.name);
     return ReplicatedMedium::make(std::move(*here), std::move(*there), settings_of(options, replica, *writer), record, std::nullopt);
 }

@@ -56,6 +56,8 @@ inline constexpr sim::Profile every_profile[] = {sim::Profile::process, sim::Pro
 [[nodiscard]] std::vector<Campaign> media_campaigns();
 /// A pool in RADOS whose owner changes. Engines on such a pool are among the campaigns of every profile.
 [[nodiscard]] std::vector<Campaign> rados_campaigns();
+/// A pool in a file with a replica in RADOS: each side may be lost, or both are left in any state.
+[[nodiscard]] std::vector<Campaign> replica_campaigns();
 /// RADOS with a sync that does not wait, or without fencing: each must be noticed.
 [[nodiscard]] std::vector<Campaign> wrong_rados_campaigns();
 /// The explorer notices a store that is missing from its trace.

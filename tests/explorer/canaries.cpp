@@ -84,6 +84,7 @@ std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
     add(media_campaigns());
     add(damage_campaigns());
     add(leftover_campaigns());
+    add(replica_campaigns());
     const auto likeliest = std::find_if(campaigns.begin(), campaigns.end(), [&](const Campaign& campaign) {
         return campaign.name.find(canary.likeliest) != std::string::npos;
     });

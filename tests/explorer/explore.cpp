@@ -38,7 +38,7 @@ std::vector<Campaign> all_campaigns()
 {
     std::vector<Campaign> all = conformance_campaigns();
     for (auto* const more : {&object_campaigns, &transaction_campaigns, &section_campaigns, &typed_campaigns, &damage_campaigns,
-                             &leftover_campaigns, &media_campaigns, &rados_campaigns}) {
+                             &leftover_campaigns, &media_campaigns, &rados_campaigns, &replica_campaigns}) {
         for (Campaign& campaign : more()) {
             all.push_back(std::move(campaign));
         }

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <new>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 #include "runtime/sync_objects.hpp"
 #include "sim/sim_medium.hpp"
 #include "sim/store_tracer.hpp"
+#include "sim/two_sides.hpp"
 #include "stillpoint/stillpoint.h"
 #include "typed/typed_program.hpp"
 
@@ -55,7 +57,7 @@ public:
         if (root_ == nullptr) {
             return refused(std::string("no root: ") + sp_last_error());
         }
-        record(sim::EventKind::acknowledge, operations_of(root_), nullptr, sp_epoch(), recovered);
+        note_acknowledged(operations_of(root_), recovered);
         if (const std::string wrong = workload_->check(root_, find()); !wrong.empty()) {
             return fail("after recovery of epoch " + std::to_string(recovered) + ": " + wrong);
         }
@@ -165,7 +167,7 @@ private:
             return false;  // An unlock has no error to return.
         }
         if (operations_are_durable_) {  // The transaction, or the section, is durable.
-            record(sim::EventKind::acknowledge, operations_of(root_), nullptr, sp_epoch(), sp_durable_epoch());
+            note_acknowledged(operations_of(root_), sp_durable_epoch());
             if (plan_.timed) {
                 usleep(static_cast<useconds_t>(random() % 1500));  // Otherwise the program ends before the clock's first round.
             }
@@ -173,8 +175,30 @@ private:
         if (plan_.stray_store) {
             stray_store();
         }
-        if (plan_.checkpoint_each || random() % 5 < 2) {
-            return acknowledge();
+        if ((plan_.checkpoint_each || random() % 5 < 2) && !acknowledge()) {
+            return false;
+        }
+        return !plan_.has_replica || random() % 3 != 0 || look_at_replica(random() % 4 == 0);
+    }
+
+    void note_acknowledged(std::uint64_t operations, std::uint64_t epoch)
+    {
+        acknowledged_ = operations;
+        record(sim::EventKind::acknowledge, operations, nullptr, sp_epoch(), epoch);
+    }
+
+    /// Learns that the replica has everything that is durable here.
+    bool look_at_replica(bool rests)
+    {
+        constexpr useconds_t until_recorded_us = 30'000;
+        const std::uint64_t epoch = sp_durable_epoch();
+        if (sp_wait_durable_at(epoch, SP_LEVEL_REMOTE, 60'000) != SP_OK) {
+            fail(std::string("a wait for the replica failed: ") + sp_last_error());
+            return false;
+        }
+        record(sim::EventKind::replica_acknowledge, acknowledged_, nullptr, sp_epoch(), epoch);
+        if (rests) {
+            usleep(until_recorded_us);
         }
         return true;
     }
@@ -192,7 +216,7 @@ private:
             return false;
         }
         // A wait need not be for a checkpoint, where sections are durable without one.
-        record(sim::EventKind::acknowledge, operations, nullptr, sp_epoch(), locks_acknowledge() ? sp_durable_epoch() : epoch);
+        note_acknowledged(operations, locks_acknowledge() ? sp_durable_epoch() : epoch);
         return true;
     }
 
@@ -208,6 +232,7 @@ private:
     char* message_;
     std::unique_ptr<Workload> workload_;
     bool operations_are_durable_;
+    std::uint64_t acknowledged_ = 0;  ///< operations
     void* root_ = nullptr;
 };
 
@@ -309,8 +334,6 @@ ProgramRunner::ProgramRunner(std::string scratch)
 
 ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& file)
 {
-    trace_->clear();
-    message_[0] = '\0';
     const std::string path = scratch_ + "/" + std::to_string(getpid()) + ".pool";
     if (plan.place != Place::simulated) {
         write_real_file(path, file);
@@ -326,15 +349,53 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
         stage->fence_us_max = plan.fence_us_max;
         stage->stranger = plan.seed % 2 == 0;
     }
+    ProgramRun run = run_child(plan, path, !file.named, [&] { sim::set_stage(stage.get()); });
+    if (run.problem.empty() && plan.place != Place::simulated) {
+        run.problem = check_unseen_bytes(run, file);
+    } else if (run.problem.empty() && maps_its_file(plan)) {
+        run.problem = changed_unseen(replayed(run, file), [&](std::uint64_t at, std::byte* page) {
+            std::memcpy(page, stage->visible_bytes() + at, page_bytes);
+            return true;
+        });
+    }
+    return run;
+}
+
+ProgramRun ProgramRunner::run_replicated(const ProgramPlan& plan, const ReplicatedFiles& files, bool on_replica_alone)
+{
+    const std::string path = scratch_ + "/" + std::to_string(getpid()) + ".pool";
+    const std::string record_path = path + ".replica";
+    unlink(record_path.c_str());
+    if (!files.record.empty()) {
+        std::ofstream(record_path, std::ios::binary)
+            .write(reinterpret_cast<const char*>(files.record.data()), static_cast<std::streamsize>(files.record.size()));
+    }
+    sim::Stage here(false, files.here);
+    sim::Stage replica(false, files.replica);
+    sim::Stage incoming(false, sim::CrashImage{{}, false});
+    replica.writer = files.writer;
+    sim::TwoSides sides(here, replica, incoming, files.here_number, files.incoming_number);
+    ProgramRun run = run_child(plan, on_replica_alone ? replica_name : path, !files.here.named && !files.replica.named, [&] {
+        sim::set_stage(&here);
+        set_medium_opener(&sides);
+    });
+    unlink(record_path.c_str());
+    return run;
+}
+
+ProgramRun ProgramRunner::run_child(const ProgramPlan& plan, const std::string& path, bool is_first, const std::function<void()>& prepare)
+{
+    trace_->clear();
+    message_[0] = '\0';
     const pid_t child = fork();
     if (child == 0) {
         signal(SIGINT, SIG_DFL);
         alarm(120);  // A program that hangs is a finding, not a reason to wait.
         sim::recording.store(trace_.get(), std::memory_order_release);
-        sim::set_stage(stage.get());
+        prepare();
         const int code = plan.typed != nullptr     ? typed_ran(plan, message_)
                          : plan.objects != nullptr ? objects_ran(plan, path, message_)
-                                                   : Program(plan, !file.named, message_).run(path);
+                                                   : Program(plan, is_first, message_).run(path);
         const sim::BetweenTracedStores for_ever;  // Recorded stores are done, and done stores are recorded.
         _exit(code);
     }
@@ -344,14 +405,6 @@ ProgramRun ProgramRunner::run(const ProgramPlan& plan, const sim::CrashImage& fi
     ProgramRun run{trace_->events(), how_it_ended(status, message_)};
     if (run.problem.empty() && trace_->overflowed()) {
         run.problem = "the trace is full: give the program fewer operations";
-    }
-    if (run.problem.empty() && plan.place != Place::simulated) {
-        run.problem = check_unseen_bytes(run, file);
-    } else if (run.problem.empty() && maps_its_file(plan)) {
-        run.problem = changed_unseen(replayed(run, file), [&](std::uint64_t at, std::byte* page) {
-            std::memcpy(page, stage->visible_bytes() + at, page_bytes);
-            return true;
-        });
     }
     return run;
 }

@@ -2,6 +2,7 @@
 // One run of a program over one file: a process of its own, which opens the pool, works, and leaves a trace.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,17 @@ struct ProgramPlan {
     /// Stores past the medium, as a defect would: the explorer must notice.
     bool stray_store = false;
     std::string more_options;  ///< of the engine: " option=value"
+    bool has_replica = false;  ///< it asks now and then what its replica has too, and rests until both sides are recorded as equal
+};
+
+/// A machine whose pool has a replica, and the cluster.
+struct ReplicatedFiles {
+    sim::CrashImage here;
+    sim::CrashImage replica;
+    std::vector<std::byte> record;     ///< beside the pool here; empty: there is none
+    std::uint64_t writer = 0;          ///< Medium::last_writer() of the replica
+    std::uint64_t here_number = 0;     ///< file_number_of() the pool here
+    std::uint64_t incoming_number = 0;  ///< that of one that takes its place
 };
 
 struct ProgramRun {
@@ -65,8 +77,15 @@ public:
 
     /// Runs `plan` on `file`. The trace's offsets are those of the file.
     [[nodiscard]] ProgramRun run(const ProgramPlan& plan, const sim::CrashImage& file);
+    /// As run(), on a pool and its replica, or on the replica alone, as another machine.
+    [[nodiscard]] ProgramRun run_replicated(const ProgramPlan& plan, const ReplicatedFiles& files, bool on_replica_alone);
+
+    static constexpr const char* replica_name = "rados://simulated/replica";
 
 private:
+    /// Runs the program on `path` in a process of its own, after `prepare`.
+    [[nodiscard]] ProgramRun run_child(const ProgramPlan& plan, const std::string& path, bool is_first,
+                                       const std::function<void()>& prepare);
     [[nodiscard]] std::string check_unseen_bytes(const ProgramRun& run, const sim::CrashImage& before) const;
 
     std::string scratch_;

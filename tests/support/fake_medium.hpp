@@ -92,6 +92,9 @@ public:
     std::uint64_t size_limit = never;    ///< resize beyond it is no_space
     std::uint64_t unreadable_page = never;
     bool read_only = false;
+    std::string path = "fake.pool";
+    bool named = true;          ///< publish() has returned, where that was asked for
+    std::uint64_t writer = 0;   ///< Medium::claim()
 
 private:
     std::vector<std::uint64_t> differing_sectors() const
@@ -110,11 +113,11 @@ private:
 class FakeMedium final : public Medium {
 public:
     explicit FakeMedium(std::shared_ptr<FakeDisk> disk, Durability durability = Durability::power)
-        : disk_(std::move(disk)), durability_(durability)
+        : disk_(std::move(disk)), durability_(durability), last_writer_(disk_->writer)
     {
     }
 
-    std::string_view path() const noexcept override { return "fake.pool"; }
+    std::string_view path() const noexcept override { return disk_->path; }
     Durability durability() const noexcept override { return durability_; }
     void set_durability(Durability durability) noexcept override { durability_ = durability; }
     std::uint64_t size_bytes() const noexcept override { return disk_->cached.size(); }
@@ -191,6 +194,24 @@ public:
         return outcome(step);
     }
 
+    Result<void> publish() override
+    {
+        const bool is_dead = !disk_->named && disk_->operations > disk_->crash_at;
+        disk_->named = disk_->named || !is_dead;
+        return outcome(is_dead ? Step::dead : Step::works);
+    }
+
+    /// Durable at once, also where a crash strikes inside.
+    Result<void> claim(std::uint64_t writer) override
+    {
+        const Step step = next_step();
+        if (step == Step::works || step == Step::crashes) {
+            disk_->writer = writer;
+        }
+        return outcome(step);
+    }
+    std::uint64_t last_writer() const noexcept override { return last_writer_; }
+
     bool byte_addressable() const noexcept override { return false; }
     const std::byte* mapping() const noexcept override { return nullptr; }
     void store(std::uint64_t, const void*, std::size_t) noexcept override {}
@@ -224,6 +245,7 @@ private:
 
     std::shared_ptr<FakeDisk> disk_;
     Durability durability_;
+    std::uint64_t last_writer_;
     bool is_frozen_ = false;  ///< a sync has failed
 };
 

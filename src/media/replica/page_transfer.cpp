@@ -251,6 +251,12 @@ Result<void> apply_and_forget(Medium& medium, const TransferTrailer& trailer, co
 
 }  // namespace
 
+Result<bool> have_same_bytes(const Medium& from, const Medium& to)
+{
+    const auto pages = differing_pages(from, to);
+    return pages ? Result<bool>{pages->empty()} : Result<bool>{pass_on(pages.error())};
+}
+
 Result<TransferFigures> transfer_pages(const Medium& from, Medium& to)
 {
     const auto numbers = differing_pages(from, to);

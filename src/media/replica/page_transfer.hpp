@@ -37,6 +37,9 @@ struct TransferFigures {
     std::uint64_t pages_sent = 0;
 };
 
+/// Whether the bytes of `from` are those of `to`, too; what `to` has beyond is not examined. Cost: reads both. Errors: io.
+[[nodiscard]] Result<bool> have_same_bytes(const Medium& from, const Medium& to);
+
 /// Gives `to` the bytes of `from`; it is at least as large afterwards, and what it has beyond is not examined. Durable on return.
 /// Cost: reads both, writes what differs twice, 4 syncs; no sync where nothing differs. Errors: io, no_space, no_memory.
 [[nodiscard]] Result<TransferFigures> transfer_pages(const Medium& from, Medium& to);

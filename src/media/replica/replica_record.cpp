@@ -4,12 +4,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arch/checksum.hpp"
 #include "media/errno_text.hpp"
 #include "media/file_names.hpp"
+#include "media/observer.hpp"
 
 namespace stillpoint {
 
@@ -29,6 +29,14 @@ bool is_sound(const ReplicaRecord& record) noexcept
            record.state >= ReplicaState::equal && record.state <= ReplicaState::ahead && record.replica.back() == '\0';
 }
 
+ReplicaRecord complete(ReplicaRecord record) noexcept
+{
+    std::memcpy(record.magic, ReplicaRecord::magic_bytes, sizeof record.magic);
+    record.version = ReplicaRecord::version_known;
+    record.checksum = checksum_of(record);
+    return record;
+}
+
 }  // namespace
 
 void put_replica_name(ReplicaRecord& record, std::string_view name) noexcept
@@ -38,10 +46,11 @@ void put_replica_name(ReplicaRecord& record, std::string_view name) noexcept
     record.name_checksum = checksum64(name.data(), name.size(), record_seed);
 }
 
-std::uint64_t file_number_of(const std::string& pool_path) noexcept
+void note_level(ReplicaRecord& record, ReplicaLevel level) noexcept { record.level = 1 + static_cast<std::uint32_t>(level); }
+
+std::string name_of_replica(const ReplicaRecord& record)
 {
-    struct stat facts{};
-    return stat(pool_path.c_str(), &facts) == 0 ? facts.st_ino : 0;
+    return {record.replica.data(), strnlen(record.replica.data(), record.replica.size())};
 }
 
 bool names_replica(const ReplicaRecord& record, std::string_view name) noexcept
@@ -84,21 +93,29 @@ Result<ReplicaRecordFile> ReplicaRecordFile::begin(const std::string& pool_path,
         return fail(code_of_errno(errno), errno, "cannot create {}: {}", first_name, describe_errno(errno));
     }
     made.file_.claim();
-    if (auto stored = made.store(record); !stored) {
+    const ReplicaRecord whole = complete(record);
+    if (auto stored = made.put(whole); !stored) {
         return pass_on(stored.error());
     }
+    observe(MediumEvent::replica_record, 0, &whole, sizeof whole);
     if (auto named = replace_by(first_name, made.path_); !named) {
         return pass_on(named.error());
     }
+    observe(MediumEvent::replica_record_sync);
     return made;
 }
 
-Result<void> ReplicaRecordFile::store(ReplicaRecord record) noexcept
+Result<void> ReplicaRecordFile::store(const ReplicaRecord& record) noexcept
 {
-    std::memcpy(record.magic, ReplicaRecord::magic_bytes, sizeof record.magic);
-    record.version = ReplicaRecord::version_known;
-    record.zero = 0;
-    record.checksum = checksum_of(record);
+    const ReplicaRecord whole = complete(record);
+    observe(MediumEvent::replica_record, 0, &whole, sizeof whole);
+    auto stored = put(whole);
+    observe(MediumEvent::replica_record_sync);
+    return stored;
+}
+
+Result<void> ReplicaRecordFile::put(const ReplicaRecord& record) noexcept
+{
     if (pwrite(file_.get(), &record, sizeof record, 0) != static_cast<ssize_t>(sizeof record) || fdatasync(file_.get()) != 0) {
         return fail(code_of_errno(errno), errno, "cannot write {}: {}; nothing is acknowledged any more", path_, describe_errno(errno));
     }

@@ -21,6 +21,12 @@ enum class ReplicaState : std::uint32_t {
     ahead = 3,      ///< epochs may have been acknowledged here that the replica lacks
 };
 
+/// When a run acknowledges.
+enum class ReplicaLevel : std::uint8_t {
+    local,   ///< acknowledged when the bytes are durable here; the replica follows
+    remote,  ///< acknowledged when both have them
+};
+
 /// The bytes of the file: one sector of a disk, which no crash tears.
 struct ReplicaRecord {
     static constexpr std::uint8_t magic_bytes[8] = {0x93, 'S', 'T', 'R', 'E', 'P', '\r', '\n'};
@@ -30,12 +36,12 @@ struct ReplicaRecord {
     std::uint32_t version;
     ReplicaState state;
     std::uint64_t checksum;            ///< of all bytes, this field taken as 0
-    std::array<std::uint8_t, 16> pool_uuid;
-    std::uint64_t file_number;         ///< inode of the pool's file: a copy that was put in its place is another
+    std::array<std::uint8_t, 16> pool_uuid;  ///< zeroes: not noted, by a version that did not
+    std::uint64_t file_number;         ///< file_number_of() the pool: a copy that was put in its place is another
     std::uint64_t generation;          ///< of the pool, when it was replicated last
     std::uint64_t writer;              ///< drawn once: Medium::claim()
     std::uint32_t is_starting;         ///< 1: the pool may have the generation after that one already
-    std::uint32_t zero;
+    std::uint32_t level;               ///< 1 + ReplicaLevel; 0: not noted, by a version that did not
     std::uint64_t name_checksum;       ///< of the replica's whole name
     std::array<char, 432> replica;     ///< its name, cut where it is longer, terminated
 };
@@ -43,9 +49,10 @@ static_assert(std::is_trivially_copyable_v<ReplicaRecord> && sizeof(ReplicaRecor
 static_assert(offsetof(ReplicaRecord, state) == 12 && offsetof(ReplicaRecord, pool_uuid) == 24 &&
               offsetof(ReplicaRecord, generation) == 48 && offsetof(ReplicaRecord, replica) == 80);
 
+void note_level(ReplicaRecord& record, ReplicaLevel level) noexcept;
 void put_replica_name(ReplicaRecord& record, std::string_view name) noexcept;
-/// The number by which a record knows the pool's file; 0: it cannot be seen.
-[[nodiscard]] std::uint64_t file_number_of(const std::string& pool_path) noexcept;
+/// The replica's name as far as the record has it, terminated.
+[[nodiscard]] std::string name_of_replica(const ReplicaRecord& record);
 [[nodiscard]] bool names_replica(const ReplicaRecord& record, std::string_view name) noexcept;
 
 class ReplicaRecordFile {
@@ -57,10 +64,12 @@ public:
     [[nodiscard]] static Result<ReplicaRecordFile> begin(const std::string& pool_path, const ReplicaRecord& record);
 
     /// Durable on return. No malloc. Errors: io.
-    [[nodiscard]] Result<void> store(ReplicaRecord record) noexcept;
+    [[nodiscard]] Result<void> store(const ReplicaRecord& record) noexcept;
     void detach_after_fork() noexcept { file_.reset(); }
 
 private:
+    [[nodiscard]] Result<void> put(const ReplicaRecord& record) noexcept;
+
     std::string path_;
     os::Descriptor file_;
 };

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/canary.hpp"
+#include "media/open.hpp"
 #include "media/replica/replica_sender.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
@@ -87,7 +89,7 @@ Result<void> ReplicatedMedium::begin_change()
 {
     const std::lock_guard guard(record_lock_);
     is_quiet_ = false;
-    if (record_.state != ReplicaState::equal) {
+    if (record_.state != ReplicaState::equal || is_removed(Canary::replica_record)) {
         return {};
     }
     record_.is_starting = is_public_ ? 0 : 1;
@@ -156,6 +158,9 @@ bool ReplicatedMedium::wait_confirmed(std::uint64_t position, std::uint64_t dead
 Result<void> ReplicatedMedium::await_replica(std::uint64_t position)
 {
     const ReplicaStream& stream = sender_->stream();
+    if (settings_.level == ReplicaLevel::remote && is_removed(Canary::replica_awaited)) {
+        return {};
+    }
     if (settings_.level == ReplicaLevel::remote || !is_public_) {
         return wait_confirmed(position, UINT64_MAX) ? Result<void>{} : Result<void>{pass_on(sender_->failure())};
     }
@@ -173,10 +178,12 @@ Result<void> ReplicatedMedium::await_replica(std::uint64_t position)
     }
 }
 
-Result<void> ReplicatedMedium::wait(std::uint64_t deadline_ns) noexcept
+std::uint64_t ReplicatedMedium::position() const noexcept { return sender_->stream().end(); }
+
+Result<void> ReplicatedMedium::wait_for(std::uint64_t position, std::uint64_t deadline_ns) noexcept
 {
     const ReplicaStream& stream = sender_->stream();
-    if (wait_confirmed(stream.end(), deadline_ns)) {
+    if (wait_confirmed(position, deadline_ns)) {
         return {};
     }
     if (stream.is_closed()) {
@@ -207,6 +214,11 @@ Result<void> ReplicatedMedium::resize(std::uint64_t size)
     return await_replica(sender_->stream().end());
 }
 
+Result<void> ReplicatedMedium::note_pool()
+{
+    return settings_.note_pool != nullptr ? settings_.note_pool(*local_, record_) : Result<void>{};
+}
+
 /// The opening, which comes before, is in the replica when this returns: so neither side can have begun the run alone.
 Result<void> ReplicatedMedium::publish()
 {
@@ -215,7 +227,11 @@ Result<void> ReplicatedMedium::publish()
     }
     if (!record_file_) {
         // Before the replica has its name: of a pool with a name on both sides it is always known how they relate.
+        if (auto noted = note_pool(); !noted) {
+            return noted;
+        }
         record_.file_number = file_number_of(std::string(path()));
+        record_.is_starting = 0;  // The first generation of a new pool is in it already.
         auto begun = ReplicaRecordFile::begin(std::string(path()), record_);
         if (!begun) {
             return pass_on(begun.error());
@@ -228,12 +244,8 @@ Result<void> ReplicatedMedium::publish()
         return pass_on(sender_->failure());
     }
     const std::lock_guard guard(record_lock_);
-    if (settings_.generation_of != nullptr) {
-        const auto generation = settings_.generation_of(*local_);
-        if (!generation) {
-            return pass_on(generation.error());
-        }
-        record_.generation = *generation;
+    if (auto noted = note_pool(); !noted) {
+        return noted;
     }
     record_.is_starting = 0;
     is_public_ = true;

@@ -17,11 +17,6 @@
 
 namespace stillpoint {
 
-enum class ReplicaLevel : std::uint8_t {
-    local,  ///< acknowledged when the bytes are durable here; the replica follows
-    remote,  ///< acknowledged when both have them
-};
-
 struct ReplicaFigures {
     std::uint64_t newest_epoch;  ///< known to be durable in the replica
     std::uint64_t lag_ns;  ///< since when something waits for the replica; 0: nothing does
@@ -44,8 +39,8 @@ struct ReplicaSettings {
     /// Told of the figures now and then, by the thread that gives the replica what it lacks and by those that wait for it.
     void (*tell)(void* context, const ReplicaFigures& figures) = nullptr;
     void* context = nullptr;
-    /// The generation of the pool in a medium, after it has its name.
-    Result<std::uint64_t> (*generation_of)(const Medium& medium) = nullptr;
+    /// Notes in the record which pool the medium has, and its generation. nullptr: tests of media that have no pool.
+    Result<void> (*note_pool)(const Medium& medium, ReplicaRecord& record) = nullptr;
 };
 
 /// Threads: as Medium; figures() and wait() any.
@@ -63,7 +58,10 @@ public:
     void finish() noexcept;
 
     /// Everything that is durable here when this is called is durable in the replica, too. Errors: timed_out; io (it never will be).
-    [[nodiscard]] Result<void> wait(std::uint64_t deadline_ns) noexcept;
+    [[nodiscard]] Result<void> wait(std::uint64_t deadline_ns) noexcept { return wait_for(position(), deadline_ns); }
+    /// Likewise, in parts: all that was durable here when position() was called.
+    [[nodiscard]] std::uint64_t position() const noexcept;
+    [[nodiscard]] Result<void> wait_for(std::uint64_t position, std::uint64_t deadline_ns) noexcept;
     [[nodiscard]] ReplicaFigures figures() const noexcept;
 
     [[nodiscard]] std::string_view path() const noexcept override { return local_->path(); }
@@ -101,6 +99,7 @@ private:
     [[nodiscard]] Result<void> begin_change();
     [[nodiscard]] Result<void> await_replica(std::uint64_t position);
     [[nodiscard]] Result<void> store_state(ReplicaState state);
+    [[nodiscard]] Result<void> note_pool();
     [[nodiscard]] std::uint64_t newest_epoch() const noexcept;
     void note_quiet() noexcept;
     void tell_figures() const noexcept;

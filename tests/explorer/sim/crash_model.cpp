@@ -124,15 +124,7 @@ void CrashModel::apply(const Event& event)
         durable_.named = visible_.named;
         name_pending_ = false;
         break;
-    case EventKind::acknowledge:
-    case EventKind::state:
-    case EventKind::operation:
-    case EventKind::part_recovered:
-    case EventKind::part_state:
-    case EventKind::part_withdrawn:
-    case EventKind::part_acknowledge:
-    case EventKind::part_number:
-    case EventKind::none: break;
+    default: break;
     }
 }
 

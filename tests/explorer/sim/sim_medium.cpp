@@ -103,13 +103,13 @@ Result<std::unique_ptr<Medium>> SimMedium::create(Stage& stage, const MediumOpti
     if (!stage.in_objects) {  // An object takes room as it is written.
         stage.room_.leave_without(options.without_room);
     }
-    record(EventKind::resize, 0, nullptr, 0, size);
+    medium->record(EventKind::resize, 0, nullptr, 0, size);
     if (!options.publish_later || stage.primitive) {
         stage.named_ = true;
-        record(EventKind::name);
+        medium->record(EventKind::name);
     }
     if (stage.in_objects) {
-        record(EventKind::head_changed);
+        medium->record(EventKind::head_changed);
     }
     if (stage.primitive) {
         medium->leave_noise(2 * page_bytes, 4 * page_bytes);
@@ -123,14 +123,20 @@ Result<std::unique_ptr<Medium>> SimMedium::open(Stage& stage, const MediumOption
         return fail(SP_E_POOL_MISSING, ENOENT, "cannot open {}: there is no such file", options.path);
     }
     auto medium = std::unique_ptr<SimMedium>(new SimMedium(stage, options));
+    medium->last_writer_ = stage.writer;
+    if (stage.in_objects && stage.writer != 0 && options.writer == 0) {  // In the operation that takes the lock.
+        if (auto cleared = medium->claim(0); !cleared) {
+            return pass_on(cleared.error());
+        }
+    }
     if (stage.primitive) {
         constexpr std::uint64_t noise_bytes = 96 * kib;
         constexpr std::uint64_t appended_bytes = 40 * mib;
         const std::uint64_t end = stage.size_bytes_;
         if (end < appended_bytes) {
             stage.size_bytes_ = end + appended_bytes;
-            record(EventKind::resize, 0, nullptr, 0, stage.size_bytes_);
-            record(EventKind::sync);
+            medium->record(EventKind::resize, 0, nullptr, 0, stage.size_bytes_);
+            medium->record(EventKind::sync);
             if (stage.stranger) {
                 medium->leave_noise(end, noise_bytes);
             }
@@ -288,6 +294,16 @@ Result<void> SimMedium::check_owner()
         return fail(SP_E_POOL_LOCKED, 0, "{} has another owner", path_);
     }
     return {};
+}
+
+Result<void> SimMedium::claim(std::uint64_t writer)
+{
+    if (auto owned = check_owner(); !owned) {
+        return owned;
+    }
+    stage_.writer = writer;
+    record(EventKind::claim, 0, nullptr, 0, writer);
+    return change_head();
 }
 
 Result<void> SimMedium::change_head()

@@ -59,6 +59,12 @@ public:
     bool primitive = false;
     /// Besides that, a stranger has written after the pool's end.
     bool stranger = false;
+    /// In the trace, of what happens to this file, where a machine has several.
+    std::uint8_t number = 0;
+    /// In objects: the process that has claimed the pool last (Medium::claim).
+    std::uint64_t writer = 0;
+
+    [[nodiscard]] bool named() const noexcept { return named_; }
 
 private:
     friend class SimMedium;
@@ -90,6 +96,8 @@ public:
     [[nodiscard]] std::string_view mechanism() const noexcept override { return "simulated"; }
     [[nodiscard]] MediumCounters counters() const noexcept override;
     [[nodiscard]] Result<void> publish() override;
+    [[nodiscard]] Result<void> claim(std::uint64_t writer) override;
+    [[nodiscard]] std::uint64_t last_writer() const noexcept override { return last_writer_; }
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
     [[nodiscard]] Result<void> allocate(FileRange range) override;
     void release(FileRange range) noexcept override;
@@ -111,6 +119,12 @@ public:
 
 private:
     SimMedium(Stage& stage, const MediumOptions& options);
+    /// Into the trace, as an event of this file.
+    void record(EventKind kind, std::uint64_t offset = 0, const void* data = nullptr, std::uint64_t size = 0,
+                std::uint64_t value = 0) const noexcept
+    {
+        sim::record(kind, offset, data, size, value, stage_.number);
+    }
     void leave_noise(std::uint64_t offset, std::size_t size);
     void put(EventKind kind, std::uint64_t offset, const void* data, std::size_t size, std::uint64_t value = 0) noexcept;
     [[nodiscard]] Result<void> sync_file();
@@ -124,6 +138,7 @@ private:
     bool metadata_is_durable_ = false;  ///< this run has synced size and name
     bool frozen_ = false;
     std::uint64_t owner_;
+    std::uint64_t last_writer_ = 0;
     std::uint64_t syncs_begun_ = 0;
     os::FutexLock exchange_lock_;  ///< traced in the order in which they take effect
     Counter bytes_written_;

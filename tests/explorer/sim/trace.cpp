@@ -18,6 +18,7 @@ struct Trace::Header {
 
 struct Trace::Record {
     std::atomic<EventKind> kind;  ///< stored last
+    std::uint8_t medium;
     std::uint32_t thread;
     std::uint64_t offset;
     std::uint64_t size;
@@ -30,7 +31,7 @@ namespace {
 bool carries_data(EventKind kind) noexcept
 {
     return kind == EventKind::store || kind == EventKind::nontemporal_store || kind == EventKind::block_write || kind == EventKind::state ||
-           kind == EventKind::operation;
+           kind == EventKind::operation || kind == EventKind::replica_record;
 }
 
 }  // namespace
@@ -47,7 +48,8 @@ Trace::Trace(std::size_t capacity_bytes) : capacity_(capacity_bytes)
 
 Trace::~Trace() { munmap(header_, sizeof(Header) + capacity_); }
 
-void Trace::add(EventKind kind, std::uint64_t offset, const void* data, std::uint64_t size, std::uint64_t value) noexcept
+void Trace::add(EventKind kind, std::uint64_t offset, const void* data, std::uint64_t size, std::uint64_t value,
+                std::uint8_t medium) noexcept
 {
     const std::uint64_t payload = carries_data(kind) ? size : 0;
     const std::uint64_t bytes = sizeof(Record) + round_up(payload, 8);
@@ -58,6 +60,7 @@ void Trace::add(EventKind kind, std::uint64_t offset, const void* data, std::uin
     }
     std::byte* const place = reinterpret_cast<std::byte*>(header_ + 1) + at;
     auto* const record = ::new (place) Record{};
+    record->medium = medium;
     record->thread = static_cast<std::uint32_t>(gettid());
     record->offset = offset;
     record->size = size;
@@ -92,7 +95,7 @@ std::vector<Event> Trace::events() const
             break;  // The program ended in the middle of it.
         }
         events.push_back({kind, record->thread, record->offset, record->size, record->value,
-                          record->payload_bytes != 0 ? first + at + sizeof(Record) : nullptr});
+                          record->payload_bytes != 0 ? first + at + sizeof(Record) : nullptr, record->medium});
         at += sizeof(Record) + round_up(record->payload_bytes, 8);
     }
     return events;

@@ -35,6 +35,11 @@ enum class EventKind : std::uint8_t {
     part_number,        ///< offset: a part; value: a commit number that the program has seen; size: 1 if it must be a new one
     hand_over,          ///< objects: the writes since the last one to this object (value) are one operation
     head_changed,       ///< objects: size or name is acknowledged, and with it every earlier operation on the first object
+    claim,              ///< objects: the number of the last writer becomes `value`, durably with the next head_changed
+    replaced,           ///< the file gets the name of the pool, whose old file has none from then on; durable with the next name_sync
+    replica_record,     ///< the record beside a pool with a replica is written from here on; payload: its bytes
+    replica_record_sync,  ///< and is durable
+    replica_acknowledge,  ///< as acknowledge: the program learnt that its replica has that
 };
 
 /// Payload of EventKind::state: what the image is at the capture of an epoch.
@@ -50,6 +55,7 @@ struct Event {
     std::uint64_t size = 0;
     std::uint64_t value = 0;
     const std::byte* data = nullptr;  ///< `size` bytes, in the trace, for kinds that carry any
+    std::uint8_t medium = 0;  ///< sim::Stage::number
 };
 
 /// Threads: add() by any; the rest by one, when no thread adds.
@@ -62,7 +68,8 @@ public:
     ~Trace();
 
     /// Nothing more is recorded once it is full: overflowed() tells.
-    void add(EventKind kind, std::uint64_t offset, const void* data, std::uint64_t size, std::uint64_t value) noexcept;
+    void add(EventKind kind, std::uint64_t offset, const void* data, std::uint64_t size, std::uint64_t value,
+             std::uint8_t medium = 0) noexcept;
     void clear() noexcept;
     [[nodiscard]] bool overflowed() const noexcept;
     /// The events; their data point into this trace.
@@ -78,11 +85,11 @@ private:
 /// The trace of this process; nullptr: nothing is recorded. Set before threads start.
 extern std::atomic<Trace*> recording;
 
-inline void record(EventKind kind, std::uint64_t offset = 0, const void* data = nullptr, std::uint64_t size = 0,
-                   std::uint64_t value = 0) noexcept
+inline void record(EventKind kind, std::uint64_t offset = 0, const void* data = nullptr, std::uint64_t size = 0, std::uint64_t value = 0,
+                   std::uint8_t medium = 0) noexcept
 {
     if (Trace* const trace = recording.load(std::memory_order_acquire); trace != nullptr) {
-        trace->add(kind, offset, data, size, value);
+        trace->add(kind, offset, data, size, value, medium);
     }
 }
 

@@ -24,6 +24,8 @@ EventKind kind_of(MediumEvent event) noexcept
     case MediumEvent::resize: return EventKind::resize;
     case MediumEvent::name: return EventKind::name;
     case MediumEvent::name_sync: return EventKind::name_sync;
+    case MediumEvent::replica_record: return EventKind::replica_record;
+    case MediumEvent::replica_record_sync: return EventKind::replica_record_sync;
     }
     return EventKind::none;
 }
