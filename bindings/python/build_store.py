@@ -20,6 +20,8 @@ bool sp_sections_are_atomic(void);
 uint64_t sp_epoch(void);
 uint64_t sp_durable_epoch(void);
 int sp_wait_durable(uint64_t epoch, int64_t timeout_ms);
+typedef enum sp_level { SP_LEVEL_LOCAL = 0, SP_LEVEL_REMOTE = 1 } sp_level;
+int sp_wait_durable_at(uint64_t epoch, sp_level level, int64_t timeout_ms);
 int sp_checkpoint(void);
 int sp_copy(const char* new_path);
 int sp_statistic(const char* name, uint64_t* value);

@@ -1,5 +1,6 @@
 // The C API: opening, epochs, failure-atomic sections, errors.
 
+#include <algorithm>
 #include <new>
 
 #include "api/options.hpp"
@@ -104,6 +105,35 @@ STILLPOINT_API int sp_wait_durable(uint64_t epoch, int64_t timeout_ms)
     return waited ? SP_OK : stillpoint::report(waited.error());
 }
 
+namespace {
+
+/// Where threads are processes the supervisor waits a moment at a time, and serves other calls between.
+Result<void> wait_for_replica(stillpoint::ReplicatedMedium* replicated, std::uint64_t deadline_ns)
+{
+    namespace process = stillpoint::session_process;
+    constexpr std::uint64_t moment_ns = 2'000'000;
+    if (!process::is_elsewhere()) {
+        return replicated->wait(deadline_ns);
+    }
+    const std::uint64_t position = process::there([replicated] { return replicated->position(); });
+    for (;;) {
+        const std::uint64_t now_ns = stillpoint::os::monotonic_ns();
+        const std::uint64_t end_ns = std::min(deadline_ns, now_ns + moment_ns);
+        const int code = process::there([replicated, position, end_ns] {
+            const auto waited = replicated->wait_for(position, end_ns);
+            return waited ? static_cast<int>(SP_OK) : stillpoint::report(waited.error());
+        });
+        if (code == SP_OK) {
+            return {};
+        }
+        if (code != SP_E_TIMED_OUT || now_ns >= deadline_ns) {
+            return fail(static_cast<sp_error>(code), 0, "{}", stillpoint::last_report());
+        }
+    }
+}
+
+}  // namespace
+
 STILLPOINT_API int sp_wait_durable_at(uint64_t epoch, sp_level level, int64_t timeout_ms)
 {
     if (level != SP_LEVEL_LOCAL && level != SP_LEVEL_REMOTE) {
@@ -127,7 +157,7 @@ STILLPOINT_API int sp_wait_durable_at(uint64_t epoch, sp_level level, int64_t ti
     }
     auto waited = (*session)->engine->wait_durable(epoch, deadline_ns);
     if (waited && level == SP_LEVEL_REMOTE && replicated != nullptr) {
-        waited = replicated->wait(deadline_ns);
+        waited = wait_for_replica(replicated, deadline_ns);
     }
     return waited ? SP_OK : stillpoint::report(waited.error());
 }

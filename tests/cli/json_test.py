@@ -83,6 +83,12 @@ class Answers(CommandLineTest):
                 if path.exists():
                     self.assertIn(option, self.answer("info", f"--{option}", path), made.stderr)
 
+    def test_a_record_of_a_replica_that_cannot_be_read(self):
+        record = self.folder / f"{self.new_pool().name}.replica"
+        record.write_bytes(b"no record\n" * 60)
+        self.assertEqual(self.answer("info", self.pool)["replica"], {"state": "unreadable"})
+        self.assertIn("is damaged: whether the pool and its replica have", self.stillpoint("info", self.pool).stdout)
+
     def test_figures_of_a_running_program(self):
         words = [TOOL, "run", "--quiet", "--pool", self.pool, *SMALL, "--", COUNTER, "wait"]
         with subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True) as holder:

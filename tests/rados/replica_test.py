@@ -4,6 +4,7 @@ up to date, or refused where it may have acknowledged what the replica lacks; no
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,8 +12,10 @@ import sys
 import time
 import unittest
 
-from rados_cluster import TOOL, Bank, RadosTest
+from rados_cluster import BUILD, SOURCE, TOOL, Bank, RadosTest
 
+LEDGER_OF_NVTHREADS = BUILD / "bin" / "nvthreads_ledger"
+WAITS_OF_NVTHREADS = SOURCE / "tests" / "rados" / "waits.c"
 REFUSED = 65
 TIMED_OUT = 23
 # A line on standard input: a checkpoint, and a wait of so many milliseconds at both levels; prints the codes and the lag.
@@ -128,8 +131,12 @@ class Replica(RadosTest):
         self.check_nothing_acknowledged_is_lost(owner, self.local, "--replica", str(self.pool), "--replicate", "async")
 
     def test_a_wait_at_level_remote_returns_when_the_replica_has_the_epoch(self):
+        self.check_waits(command=[sys.executable, "-c", WAITS])
+        self.assertEqual(self.epoch(self.local), self.epoch(self.pool))
+
+    def check_waits(self, *options, command):
         words = [TOOL, "run", "--quiet", "--pool", self.local, "--replica", self.pool, "--replicate", "async",
-                 "--replicate-lag-ms", "60000", "--lease-ms", "60000", "--", sys.executable, "-c", WAITS]
+                 "--replicate-lag-ms", "60000", "--lease-ms", "60000", *options, "--", *command]
         program = subprocess.Popen([str(word) for word in words], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    text=True)
         self.addCleanup(program.stdout.close)
@@ -148,11 +155,63 @@ class Replica(RadosTest):
         for agent in agents:
             os.kill(agent, signal.SIGCONT)
         self.assertEqual(stopped[:2], [0, 0], "durable here, whatever the replica does")
-        self.assertEqual(stopped[2:], [TIMED_OUT, 1])
+        self.assertEqual(stopped[2], TIMED_OUT)
+        self.assertGreater(stopped[3], 0)
         self.assertEqual(wait(20000)[:3], [0, 0, 0])
         program.stdin.close()
         self.assertEqual(program.wait(30), 0)
-        self.assertEqual(self.epoch(self.local), self.epoch(self.pool))
+
+    def test_info_shows_the_record_and_who_has_claimed_the_replica(self):
+        owner = self.bank("--replicate", "async", transfers=200)
+        self.assertEqual(owner.end(), 0, owner.text())
+        here, there = (json.loads(self.stillpoint("info", "--json", pool).stdout) for pool in (self.local, self.pool))
+        self.assertEqual(here["replica"] | {"generation": 0, "writer": ""},
+                         {"name": str(self.pool), "replicate": "async", "state": "equal", "writer": "", "generation": 0})
+        self.assertEqual(here["replica"]["generation"], here["generation"])
+        self.assertEqual(there["last_writer"], here["replica"]["writer"])
+        text = self.stillpoint("info", self.local).stdout
+        self.assertRegex(text, rf"replica +{re.escape(str(self.pool))}, async\n")
+        self.assertIn(here["replica"]["writer"], text)
+        # Another machine writes it, without a number.
+        alone = Bank(self, self.pool, transfers=200)
+        self.assertEqual(alone.end(), 0, alone.text())
+        self.assertEqual(json.loads(self.stillpoint("info", "--json", self.pool).stdout)["last_writer"], "")
+        self.assertIn("a process that has this pool alone", self.stillpoint("info", self.pool).stdout)
+
+    def run_ledger_of_processes(self, pool, operations, *options):
+        """Each unlock is acknowledged; at its start the program compares what it was told with what the pool has."""
+        words = [TOOL, "run", "--quiet", "--pool", pool, "--engine", "nvthreads", "--acknowledge", "unlock", "--threads", "processes",
+                 "--lease-ms", "2000", *options, "--", LEDGER_OF_NVTHREADS, self.folder / "told", "2", str(operations)]
+        return subprocess.Popen([str(word) for word in words], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                text=True)
+
+    @unittest.skipUnless(LEDGER_OF_NVTHREADS.exists(), "no program of nvthreads was built: clang was not found")
+    def test_threads_that_are_processes_lose_nothing(self):
+        told = self.folder / "told"
+        for mode, survivor in (("sync", self.local), ("async", self.local), ("sync", self.pool)):
+            before = told.read_bytes() if told.exists() else b""
+            run = self.run_ledger_of_processes(self.local, 1 << 40, "--replica", str(self.pool), "--replicate", mode)
+            end = time.monotonic() + 30
+            while (told.read_bytes() if told.exists() else b"") == before and run.poll() is None and time.monotonic() < end:
+                time.sleep(0.05)
+            time.sleep(0.5)
+            run.kill()
+            _, errors = run.communicate()
+            self.assertEqual(run.returncode, -signal.SIGKILL, errors)
+            options = ["--replica", str(self.pool), "--replicate", mode] if survivor is self.local else []
+            last = self.run_ledger_of_processes(survivor, 10, *options)
+            _, errors = last.communicate(timeout=60)
+            self.assertEqual(last.returncode, 0, f"{mode} {survivor}: {errors}")
+        self.check_sound(self.pool)
+
+    def test_a_wait_of_a_thread_that_is_a_process_has_a_level(self):
+        program = self.folder / "waits"
+        library = BUILD / "lib"
+        words = ["cc", "-O2", "-Wall", "-pthread", f"-I{SOURCE / 'include'}", WAITS_OF_NVTHREADS, "-o", program, f"-L{library}",
+                 "-lstillpoint", f"-Wl,-rpath,{library}"]
+        made = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.check_waits("--engine", "nvthreads", "--threads", "processes", "--acknowledge", "unlock", command=[program])
 
     def test_both_written_alone_is_refused(self):
         owner = self.bank(transfers=200)

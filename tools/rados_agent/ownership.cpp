@@ -126,6 +126,7 @@ Result<bool> Ownership::try_once(const std::function<void(const char*)>& step)
     }
     if (only_reads) {
         head_ = *state->head;
+        last_writer_ = head_.writer;
         return true;
     }
     return take_existing(*state, step);

@@ -1,7 +1,9 @@
 // `stillpoint info`: what a pool is, without opening it for writing.
 
 #include <ctime>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "increment.hpp"
 #include "json.hpp"
 #include "media/open.hpp"
+#include "media/replica/replica_record.hpp"
 #include "pool_access.hpp"
 
 namespace stillpoint::tool {
@@ -54,6 +57,8 @@ struct Findings {
     std::string data_layout;
     const EngineFacts* shown;   ///< what the pool's engine shows
     std::vector<FactRow> rows;  ///< of that
+    Result<std::optional<ReplicaRecord>> replica;
+    std::uint64_t last_writer;  ///< of a pool in Ceph
 };
 
 std::string_view durability_text(Durability durability) { return durability == Durability::power ? "power" : "process"; }
@@ -131,6 +136,48 @@ void print_facts(const EngineFacts& facts, const Findings& found)
     }
 }
 
+std::string_view replica_state_word(ReplicaState state)
+{
+    return state == ReplicaState::equal ? "equal" : state == ReplicaState::differing ? "differing" : "ahead";
+}
+
+std::string_view replica_state_text(ReplicaState state)
+{
+    switch (state) {
+    case ReplicaState::equal: return "it has the same bytes, if no other process has written it";
+    case ReplicaState::differing: return "it has all that was acknowledged here";
+    case ReplicaState::ahead: break;
+    }
+    return "it may lack epochs that were acknowledged here";
+}
+
+/// "sync", as the option replicate; "": an earlier version has not noted it.
+std::string_view level_word(const ReplicaRecord& record)
+{
+    constexpr std::string_view words[] = {"", "async", "sync"};
+    return record.level < std::size(words) ? words[record.level] : "";
+}
+
+std::string writer_text(std::uint64_t writer) { return writer == 0 ? "" : text_of("{:#018x}", writer); }
+
+void print_replica(const InfoArguments& arguments, const Findings& found)
+{
+    if (lies_in_no_file(arguments.path)) {
+        print("last writer      {}\n", found.last_writer == 0
+                                           ? "a process that has this pool alone, or none"
+                                           : writer_text(found.last_writer) + ", of a machine whose pool this is the replica of");
+    }
+    if (!found.replica) {
+        print("replica          {}\n", found.replica.error().message);
+    } else if (found.replica->has_value()) {
+        const ReplicaRecord& record = **found.replica;
+        const std::string_view level = level_word(record);
+        print("replica          {}{}{}\n", printable(name_of_replica(record)), level.empty() ? "" : ", ", level);
+        print("  state          {}\n", replica_state_text(record.state));
+        print("  writer         {} here; generation {} of the pool was replicated last\n", writer_text(record.writer), record.generation);
+    }
+}
+
 void print_text(const InfoArguments& arguments, const Findings& found)
 {
     const PoolFacts& facts = found.facts;
@@ -150,6 +197,7 @@ void print_text(const InfoArguments& arguments, const Findings& found)
     if (facts.superblock_damaged) {
         print("superblock       one of its two copies is damaged; the next run rewrites it\n");
     }
+    print_replica(arguments, found);
     if (arguments.handles) {
         print("layout of data   {}\n", found.data_layout.empty() ? "none is stated" : found.data_layout);
         print("handles          {}\n", found.handles.size());
@@ -179,6 +227,25 @@ void add_facts(Json& json, const EngineFacts& facts, const Findings& found)
     json.end_array();
 }
 
+void add_replica(Json& json, const InfoArguments& arguments, const Findings& found)
+{
+    if (lies_in_no_file(arguments.path)) {
+        json.text("last_writer", writer_text(found.last_writer));
+    }
+    if (!found.replica) {
+        json.begin_object("replica").text("state", "unreadable").end_object();
+    } else if (found.replica->has_value()) {
+        const ReplicaRecord& record = **found.replica;
+        json.begin_object("replica")
+            .text("name", name_of_replica(record))
+            .text("replicate", level_word(record))
+            .text("state", replica_state_word(record.state))
+            .text("writer", writer_text(record.writer))
+            .number("generation", record.generation)
+            .end_object();
+    }
+}
+
 void print_json(const InfoArguments& arguments, const Findings& found)
 {
     const PoolFacts& facts = found.facts;
@@ -203,6 +270,7 @@ void print_json(const InfoArguments& arguments, const Findings& found)
         .number("segments", found.segments)
         .number("pages_present", found.recovery.pages_present)
         .boolean("superblock_damaged", facts.superblock_damaged);
+    add_replica(json, arguments, found);
     if (arguments.handles) {
         json.text("data_layout", found.data_layout);
         json.begin_array("handles");
@@ -238,8 +306,8 @@ int info(const InfoArguments& arguments, bool quiet)
     if (!recovery) {
         return report_failure(recovery.error());
     }
-    Findings found{opened->pool.facts(),  *recovery, opened->pool.segments().size(), lock_holder_pid(arguments.path), {}, {},
-                   opened->driver->facts, {}};
+    Findings found{opened->pool.facts(),  *recovery, opened->pool.segments().size(),          lock_holder_pid(arguments.path),    {}, {},
+                   opened->driver->facts, {},        ReplicaRecordFile::read(arguments.path), opened->pool.medium().last_writer()};
     if (arguments.reads_all()) {
         auto verified = verify(*opened, !quiet, [&](const HandleFacts& handle) { found.handles.push_back(handle); });
         if (!verified) {

@@ -84,9 +84,17 @@ class Pool:
         """Forgets a name; what it named goes when the program has no handle of it any more. KeyError: there is none."""
         del self._names[name]
 
-    def wait_durable(self, timeout: Optional[float] = None) -> None:
-        """Waits until what this thread has done is durable. Not inside a section."""
-        check(lib.sp_wait_durable(lib.sp_epoch(), -1 if timeout is None else int(timeout * 1000)))
+    def wait_durable(self, timeout: Optional[float] = None, level: Optional[str] = None) -> None:
+        """Waits until what this thread has done is durable: on this machine (level="local"), in the pool's replica too, so that it
+        survives the loss of the machine ("remote"), or where the option replicate says (None). `timeout` in seconds. Not inside a section.
+        StillpointError: also where "remote" is asked of a pool in a file that has no replica."""
+        timeout_ms = -1 if timeout is None else int(timeout * 1000)
+        if level is None:
+            check(lib.sp_wait_durable(lib.sp_epoch(), timeout_ms))
+        elif level in _LEVELS:
+            check(lib.sp_wait_durable_at(lib.sp_epoch(), _LEVELS[level], timeout_ms))
+        else:
+            raise ValueError(f"a level is 'local' or 'remote', not {level!r}")
 
     def checkpoint(self) -> None:
         """Makes durable now what was done so far. Not inside a section."""
@@ -103,6 +111,7 @@ class Pool:
         return value[0]
 
 
+_LEVELS = {"local": lib.SP_LEVEL_LOCAL, "remote": lib.SP_LEVEL_REMOTE}
 _pool: Optional[Pool] = None
 
 

@@ -163,6 +163,17 @@ def refusals(pool, _):
             print(error.code, error)
 
 
+def levels(pool, _):
+    """A pool in a file without a replica is durable on this machine alone."""
+    pool.list("it").append(1)
+    pool.wait_durable(60, level="local")
+    for level in ("remote", "both"):
+        try:
+            pool.wait_durable(level=level)
+        except (stillpoint.StillpointError, ValueError) as error:
+            print(getattr(error, "code", None), error)
+
+
 def damaged(pool, _):
     from stillpoint._store import ffi
     numbers = pool.list("numbers", ["x" * 100, 1])

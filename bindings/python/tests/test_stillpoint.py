@@ -71,6 +71,11 @@ class Package(unittest.TestCase):
         self.assertEqual(len(lines), 12, lines)
         self.assertIn("the checkpoint waits for the caller", lines[-1])
 
+    def test_a_wait_has_a_level(self):
+        unsupported, wrong = self.life("levels").splitlines()
+        self.assertRegex(unsupported, "^18 .*: the pool has no replica")
+        self.assertEqual(wrong, "None a level is 'local' or 'remote', not 'both'")
+
     def test_damage_is_found(self):
         lines = self.life("damaged").splitlines()
         self.assertEqual(len(lines), 3, lines)

@@ -24,7 +24,7 @@ mod pool;
 pub use durable::Durable;
 pub use map::{Key, PMap, POption};
 pub use memory::{PBox, PString, PVec, PoolAllocator};
-pub use pool::{Pool, Root, Start, Transaction, View};
+pub use pool::{Level, Pool, Root, Start, Transaction, View};
 
 use std::ffi::CStr;
 use std::fmt;

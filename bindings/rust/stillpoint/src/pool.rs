@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::mem::{align_of, size_of};
 use std::sync::atomic::Ordering;
 use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 use stillpoint_sys as sys;
 
 /// Sections have durable memory for themselves, reads share it. Stillpoint does not see this lock: a section begins after it is taken.
@@ -33,6 +34,15 @@ pub enum Start {
     Fresh,
     Clean,
     Crashed,
+}
+
+/// How safe work is to be, of a pool with a replica (option `replica`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Durable on this machine.
+    Local,
+    /// In the replica too: it survives the loss of the machine.
+    Remote,
 }
 
 /// The open pool. It closes when the process ends.
@@ -212,6 +222,18 @@ impl Pool {
     pub fn wait_durable(&self) -> Result<(), Error> {
         // SAFETY: may be called anywhere.
         check(unsafe { sys::sp_wait_durable(sys::sp_epoch(), -1) })
+    }
+
+    /// As wait_durable(), at that level; `None` waits forever. An error also where `Level::Remote` is asked of a pool in a file that has no
+    /// replica, and when the time is over.
+    pub fn wait_durable_at(&self, level: Level, timeout: Option<Duration>) -> Result<(), Error> {
+        let level = match level {
+            Level::Local => sys::SP_LEVEL_LOCAL,
+            Level::Remote => sys::SP_LEVEL_REMOTE,
+        };
+        let timeout_ms = timeout.map_or(-1, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        // SAFETY: may be called anywhere.
+        check(unsafe { sys::sp_wait_durable_at(sys::sp_epoch(), level, timeout_ms) })
     }
 
     /// Makes durable now what was done so far. An error inside a section.

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
-use stillpoint::{durable_struct, PBox, PMap, POption, PString, PVec, Pool, Root};
+use stillpoint::{durable_struct, Level, PBox, PMap, POption, PString, PVec, Pool, Root};
 
 const KILLS: u64 = 8;
 const OPTIONS: &str = "quiet durability=process pool_size_mb=8 pool_max_mb=64 interval_ms=5";
@@ -93,6 +93,9 @@ fn child(path: &str, task: &str) {
             assert!(refused.text.contains("holds another type than Other"), "{refused}");
             assert!(pool.section(|_| pool.checkpoint()).is_err());
             assert!(Pool::open(path, OPTIONS).is_err());
+            pool.wait_durable_at(Level::Local, Some(Duration::from_secs(60))).expect("durable here");
+            let alone = pool.wait_durable_at(Level::Remote, None).expect_err("there is no replica");
+            assert!(alone.code == 18 && alone.text.contains("has no replica"), "{alone}");
         }
         _ => {}
     }
