@@ -180,6 +180,7 @@ cluster-test: tmp
 	$(call say,Breaking a Ceph cluster and the owners of its pools $(ROUNDS) times: three seconds a round)
 	@python3 -B tests/cluster/doctor_test.py || [ $$? = 77 ]
 	@python3 -B tests/cluster/faults.py --rounds $(ROUNDS) --seed $(SEED) || [ $$? = 77 ]
+	@python3 -B tests/cluster/replica_faults.py --rounds $(ROUNDS) --seed $(SEED) || [ $$? = 77 ]
 
 CYCLES ?= 20
 guest: build-tests

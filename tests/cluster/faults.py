@@ -31,11 +31,12 @@ from machines import Machine, Network, enter_own_network
 from owner import LEASE_MS, PROGRAMS, Broken, History, Owner
 
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", Path(__file__).resolve().parents[2] / "build"))
-ROUNDS_OF_A_POOL = 25
 SKIPPED = 77
 
 
 class Rounds:
+    rounds_of_a_pool = 25
+
     def __init__(self, options, cluster, network):
         self.options, self.cluster, self.network = options, cluster, network
         self.random = random.Random(options.seed)
@@ -70,8 +71,11 @@ class Rounds:
         environment = {key: value for key, value in self.cluster.environment().items() if key != "CEPH_ARGS"}
         place = f"rados://{POOL}/{name}-{self.options.seed}-{self.pools}?id=stillpoint"
         self.history = History(PROGRAMS[name], place, folder, self.options.binaries, environment)
-        self.owner = Owner(self.history, self.random.choice(self.machines))
+        self.owner = self.first_owner(self.random.choice(self.machines))
         self.owner.begin()
+
+    def first_owner(self, machine):
+        return Owner(self.history, machine)
 
     def end_pool(self):
         """Kills the owner, and examines the pool at rest."""
@@ -296,7 +300,7 @@ class Rounds:
                 break
             name = "a new pool"
             try:
-                if number % ROUNDS_OF_A_POOL == 0:
+                if number % self.rounds_of_a_pool == 0:
                     self.new_pool()
                 self.work_for_a_while()
                 name = self.random.choices(list(faults), [weight for weight, _ in faults.values()])[0]
@@ -319,8 +323,8 @@ class Rounds:
             print(f"faults: longest {what}: {seconds} s")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(description=__doc__, rounds_class=Rounds):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=0, help="no round begins after so long (default: no limit)")
     parser.add_argument("--seed", type=int, default=1)
@@ -342,7 +346,7 @@ def main():
         print("faults: no rounds that lose, pause or cut off a machine: this user may not make namespaces")
     try:
         with Cluster(options.folder / "cluster", address=network.address) as cluster:
-            rounds = Rounds(options, cluster, network)
+            rounds = rounds_class(options, cluster, network)
             rounds.run()
     finally:
         for machine in rounds.machines if rounds else []:

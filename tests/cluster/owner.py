@@ -15,10 +15,15 @@ OPTIONS = ("--pool-size", "16M", "--interval", "20")
 LEASE_MS = 1000
 WAIT_S = 60
 IN_USE = 75
+REFUSED = 65
 
 
 class Broken(Exception):
     """A promise that was not kept."""
+
+
+class Diverged(Broken):
+    """A start is refused: a pool and its replica each have what the other lacks."""
 
 
 class Bank:
@@ -49,10 +54,12 @@ PROGRAMS = {"bank": Bank, "respct-ledger": RespctLedger}
 
 
 class Owner:
-    """One start of the program on a machine."""
+    """One start of the program on a machine. `pool`: the history's where None; `more`: options of its own."""
 
-    def __init__(self, history, machine, take_over=False, command="run"):
+    def __init__(self, history, machine, take_over=False, command="run", pool=None, more=()):
         self.history, self.machine, self.program = history, machine, history.program
+        self.pool, self.more = pool or history.pool, more
+        self.floor = None  # (epoch, transfers) that must survive, where that is less than what it was told
         number = len(history.owners)
         self.acknowledgements = history.folder / f"{number}.ack"
         self.output_path = history.folder / f"{number}.out"
@@ -64,9 +71,9 @@ class Owner:
 
     def words(self):
         binaries = self.history.binaries
-        options = [*OPTIONS, "--lease", LEASE_MS, "--engine", self.program.engine, *(["--take-over"] if self.take_over else [])]
+        options = [*OPTIONS, "--lease", LEASE_MS, "--engine", self.program.engine, *(["--take-over"] if self.take_over else []), *self.more]
         quiet = ["--quiet"] if self.command == "run" else []
-        return [binaries / "stillpoint", self.command, *quiet, "--pool", self.history.pool, *options, "--", binaries / self.program.name,
+        return [binaries / "stillpoint", self.command, *quiet, "--pool", self.pool, *options, "--", binaries / self.program.name,
                 *self.program.arguments(self.acknowledgements)]
 
     def start(self):
@@ -89,15 +96,25 @@ class Owner:
             if self.process is None or self.command == "run":
                 self.start()
             while time.monotonic() < end and self.process.poll() is None:
-                if self.program.sound.search(self.output()):
-                    self.found = int(self.program.start.search(self.output()).group(1))
+                if self.has_begun():
                     return self.found
                 self.judge()
                 time.sleep(0.01)
             self.judge()
+            if self.process.poll() == REFUSED and "Nothing is merged" in self.output():
+                raise Diverged(f"{self.name()} is refused: {self.output()}")
             if self.process.poll() != IN_USE or self.command == "standby" or time.monotonic() > end:
                 raise Broken(f"{self.name()} has not begun after {seconds} s, exit code {self.process.poll()}: {self.output()}")
             time.sleep(0.05)
+
+    def has_begun(self):
+        if self.program.sound.search(self.output()):
+            self.found = int(self.program.start.search(self.output()).group(1))
+        return self.found is not None
+
+    def promise(self):
+        """(epoch, transfers) that every later start must find."""
+        return self.floor or self.last()
 
     def name(self):
         return f"owner {self.history.owners.index(self)} on {self.machine.name}"
@@ -175,7 +192,7 @@ class History:
             owner.judge()
         begun = [owner for owner in self.owners if owner.found is not None]
         for earlier, later in zip(begun, begun[1:]):
-            epoch, transfers = earlier.last()
+            epoch, transfers = earlier.promise()
             if transfers > later.found:
                 raise Broken(f"{earlier.name()} was told that epoch {epoch} with {transfers} transfers is durable; "
                              f"{later.name()} found {later.found}")
@@ -183,4 +200,4 @@ class History:
                 raise Broken(f"{earlier.name()} found {earlier.found} transfers, {later.name()} after it {later.found}")
 
     def promised_epoch(self):
-        return max((owner.last()[0] for owner in self.owners), default=0)
+        return max((owner.promise()[0] for owner in self.owners), default=0)
