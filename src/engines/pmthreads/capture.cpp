@@ -379,7 +379,8 @@ void Capture::search_pieces(void* context, std::uint64_t begin, std::uint64_t en
         for (std::uintptr_t at = search.base + first * page_bytes; at < stop;) {
             // In the background a step at a time: the kernel gives the CPU to no thread during a scan.
             constexpr std::uintptr_t background_step_bytes = 16 * mib;
-            const std::uintptr_t end_of_step = search.pacer != nullptr ? std::min(stop, at + background_step_bytes) : stop;
+            const bool in_steps = search.pacer != nullptr && search.pacer->allows_pauses();
+            const std::uintptr_t end_of_step = in_steps ? std::min(stop, at + background_step_bytes) : stop;
             std::size_t count = 0;
             at = search.tracker->collect(at, end_of_step, search.scan_mode, piece.runs.data() + piece.run_count,
                                          piece.runs.capacity() - piece.run_count, count);
@@ -443,6 +444,9 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
         take_whole_pages(tracker);
     }
     copy_found(shadow, team, pacer);
+    if (scan_mode == ScanMode::background) {
+        make_room_for_lines();
+    }
     found_last_ = found;
     return found;
 }
@@ -481,6 +485,7 @@ void Capture::clear() noexcept
     constexpr std::uint64_t worth_returning_bytes = 16 * mib;
     if (line_count_ * cache_line_bytes > worth_returning_bytes) {
         lines_.discard_from(worth_returning_bytes);
+        lines_present_ = std::min(lines_present_, worth_returning_bytes / cache_line_bytes);
     }
     group_count_ = 0;
     line_count_ = 0;

@@ -172,6 +172,8 @@ private:
     {
         return lines_.data() + std::uint64_t{group_lines_[group]} * cache_line_bytes;
     }
+    /// While the program runs: memory for the lines that a stop adds, which would be given it page by page.
+    void make_room_for_lines() noexcept;
     [[nodiscard]] Result<void> reserve_lines(std::uint64_t image_pages_max);
     [[nodiscard]] std::uint64_t add_runs(Tracker& tracker, const Search& search, const Piece& piece, const Shadow& shadow) noexcept;
     [[nodiscard]] std::uint64_t add_wanted(const Shadow& shadow) noexcept;
@@ -219,6 +221,7 @@ private:
     os::ReservedArray<std::uint64_t> group_masks_;
     os::ReservedArray<std::uint32_t> group_lines_;  ///< the number of its first line
     os::ReservedArray<std::byte> lines_;
+    std::uint64_t lines_present_ = 0;  ///< so many have memory
     os::ReservedArray<std::uint32_t> made_whole_;
     std::uint64_t made_whole_count_ = 0;
     os::ReservedArray<std::uint32_t> wanted_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <sys/mman.h>
 
 #include "core/racing_copy.hpp"
 #include "engines/pmthreads/capture.hpp"
@@ -66,6 +67,21 @@ Result<void> Capture::reserve_lines(std::uint64_t image_pages_max)
         return done;
     }
     return lines_.reserve((lines_max + versions::lines_per_page) * cache_line_bytes, "the lines of an epoch");
+}
+
+void Capture::make_room_for_lines() noexcept
+{
+    if (!keeps_copies_) {
+        return;
+    }
+    // More than nearly every stop copies: passes end when few are left.
+    constexpr std::uint64_t lines_of_stop = 16384;
+    const std::uint64_t end = std::min(round_up(line_count_ + lines_of_stop, lines_of_stop), lines_.capacity() / cache_line_bytes);
+    if (end > lines_present_) {
+        // A kernel that cannot (before 5.14) gives them in the stop.
+        madvise(lines_.data() + lines_present_ * cache_line_bytes, (end - lines_present_) * cache_line_bytes, MADV_POPULATE_WRITE);
+        lines_present_ = end;
+    }
 }
 
 bool Capture::add_lines(std::uint64_t image_page, std::uint64_t mask, const Shadow& shadow) noexcept

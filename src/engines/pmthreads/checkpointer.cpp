@@ -109,6 +109,58 @@ Result<void> Checkpointer::write_unstaged() noexcept
     return writer_.flush_gathered();
 }
 
+/// One pass. Returns Capture::copied_bytes().
+Result<std::uint64_t> Checkpointer::copy_ahead() noexcept
+{
+    take_due_pages();
+    auto found = capture_.collect(*parts_.tracker, *parts_.shadow, ScanMode::background, nullptr, &pacer_);
+    if (!found) {
+        return pass_on(found.error());
+    }
+    // A page that was found may lie in a segment that came while the walk went on.
+    announced_.absorb(*parts_.table, *parts_.locations, parts_.log);
+    // While the program runs these bytes may change under the write; then the page is found
+    // again and written again.
+    if (auto written = write_unstaged(); !written) {
+        return pass_on(written.error());
+    }
+    const std::uint64_t copied = capture_.copied_bytes();
+    pre_copied_bytes_ += copied - std::min(copied, capture_.copied_again_bytes());
+    return copied;
+}
+
+/// What a pass with pauses leaves is what the program wrote in its pauses. A line is copied much faster than a program writes it, so each
+/// pass without pauses leaves a small part of the one before; unless the thread lost its CPU meanwhile: then one more takes what was
+/// written in that time. With pages in place of lines each pass would cost the program a fault for each page that it writes again.
+Result<void> Checkpointer::copy_rest_ahead(std::uint64_t copied_bytes) noexcept
+{
+    constexpr std::uint64_t small_rest_bytes = mib / 8;
+    constexpr std::uint64_t large_rest_bytes = 32 * mib;  // All CPUs copy it sooner, in the stop.
+    // A pass that finds little takes less, and a thread that loses its CPU is without it for longer.
+    constexpr std::uint64_t undisturbed_ns = 1'000'000;
+    constexpr std::uint64_t copied_here_max = 64 * mib;
+    constexpr unsigned passes_max = 16;
+    pacer_.allow_pauses(false);
+    std::uint64_t pass_ns = 0;
+    std::uint64_t copied_here = 0;
+    for (unsigned pass = 0; pass < passes_max; ++pass) {
+        const bool little_is_left = copied_bytes <= small_rest_bytes && pass_ns <= undisturbed_ns;
+        if (little_is_left || copied_bytes > large_rest_bytes || copied_here > copied_here_max || !capture_.unstaged().empty()) {
+            break;  // Pages without staging memory are written to the medium by each pass.
+        }
+        const std::uint64_t begun_ns = os::monotonic_ns();
+        auto copied = copy_ahead();
+        if (!copied) {
+            return pass_on(copied.error());
+        }
+        copied_bytes = *copied;
+        copied_here += copied_bytes;
+        pass_ns = os::monotonic_ns() - begun_ns;
+    }
+    pacer_.allow_pauses(true);
+    return {};
+}
+
 Result<void> Checkpointer::pre_copy() noexcept
 {
     // A program that fills memory writes as much again while a large first pass copies: each pass
@@ -119,26 +171,17 @@ Result<void> Checkpointer::pre_copy() noexcept
     std::uint64_t copied_before = UINT64_MAX;
     pre_copied_bytes_ = 0;
     for (unsigned pass = 0; pass < passes_max; ++pass) {
-        take_due_pages();
-        auto found = capture_.collect(*parts_.tracker, *parts_.shadow, ScanMode::background, nullptr, &pacer_);
-        if (!found) {
-            return pass_on(found.error());
+        auto copied = copy_ahead();
+        if (!copied) {
+            return pass_on(copied.error());
         }
-        // A page that was found may lie in a segment that came while the walk went on.
-        announced_.absorb(*parts_.table, *parts_.locations, parts_.log);
-        // While the program runs these bytes may change under the write; then the page is found
-        // again and written again.
-        if (auto written = write_unstaged(); !written) {
-            return written;
-        }
-        const std::uint64_t copied = capture_.copied_bytes();
-        pre_copied_bytes_ += copied - std::min(copied, capture_.copied_again_bytes());
-        if (copied <= small_rest_bytes || copied > copied_before / 2) {
+        const bool is_last = *copied <= small_rest_bytes || *copied > copied_before / 2;
+        copied_before = *copied;
+        if (is_last) {
             break;
         }
-        copied_before = copied;
     }
-    return {};
+    return parts_.tracker->has_lines() ? copy_rest_ahead(copied_before) : Result<void>{};
 }
 
 /// Pages that are written whole so that the delta log does not fill up.
@@ -204,6 +247,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         note_withdrawn(stop);
         return Turn::withdrawn;
     }
+    pacer_.give_way();
     watch_.after_capture();
     constexpr std::uint64_t few_bytes = 64 * page_bytes;
     if (pre_copied_ != 0) {  // Otherwise there was none, which tells nothing of the next.

@@ -76,6 +76,9 @@ private:
     /// Called before a store of this thread into the image.
     static void prepare_store(void* self, std::byte* address, std::size_t size) noexcept;
     [[nodiscard]] Result<void> pre_copy() noexcept;
+    [[nodiscard]] Result<std::uint64_t> copy_ahead() noexcept;
+    /// `copied_bytes`: by the last pass. Where the tracker knows lines: without pauses, until the stop has little left to copy.
+    [[nodiscard]] Result<void> copy_rest_ahead(std::uint64_t copied_bytes) noexcept;
     void take_due_pages() noexcept;
     [[nodiscard]] Result<void> write_unstaged() noexcept;
     /// The lines of a staged page that changed, if they are to be written in its place; 0: it is as it was. Empty: the page is.

@@ -24,6 +24,8 @@ public:
     void begin(std::uint64_t deadline_ns) noexcept
     {
         deadline_ns_ = deadline_ns;
+        is_in_background_ = deadline_ns != 0;
+        pauses_ = true;
         worked_since_ns_ = os::monotonic_ns();
         begun_cpu_ns_ = os::thread_cpu_ns();
         const std::uint64_t left_ns = deadline_ns - std::min(deadline_ns, worked_since_ns_);
@@ -44,8 +46,21 @@ public:
     /// A step that took as long as many pages is done.
     void step_done() noexcept
     {
-        if (deadline_ns_ != 0) {
+        if (deadline_ns_ != 0 && pauses_) {
             pause();
+        }
+    }
+
+    /// False: until the next call, and at most until the turn ends, work goes on without pauses.
+    void allow_pauses(bool allowed) noexcept { pauses_ = allowed; }
+    [[nodiscard]] bool allows_pauses() const noexcept { return pauses_; }
+
+    /// After a stop. A thread that was woken may be queued on this CPU, and would wait there until the next tick of the kernel's clock.
+    void give_way() noexcept
+    {
+        constexpr std::uint64_t all_are_awake_ns = 50'000;
+        if (is_in_background_ && !hurry_.load(std::memory_order_acquire)) {
+            os::futex_wait(wakes_, wakes_.load(std::memory_order_acquire), os::monotonic_ns() + all_are_awake_ns);
         }
     }
 
@@ -79,6 +94,8 @@ private:
     std::uint64_t expected_cpu_ns_ = 0;  ///< what the turn before took
     std::uint64_t sleep_percent_ = sleep_percent_max;
     unsigned pages_ = 0;
+    bool pauses_ = true;
+    bool is_in_background_ = false;
 };
 
 }  // namespace stillpoint::pmthreads
