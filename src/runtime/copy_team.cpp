@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "arch/streaming_copy.hpp"
 #include "core/units.hpp"
 #include "os/futex.hpp"
 
@@ -88,17 +89,19 @@ void CopyTeam::copy(const PageCopy* pages, std::uint64_t count) noexcept
 {
     constexpr std::uint64_t alone_up_to = 256;
     constexpr std::uint64_t pages_at_a_time = 32;
-    const Work copy_pages = [](void* context, std::uint64_t begin, std::uint64_t end) {
+    const Work copy_shared = [](void* context, std::uint64_t begin, std::uint64_t end) {
         const auto* copies = static_cast<const PageCopy*>(context);
         for (std::uint64_t i = begin; i < end; ++i) {
-            std::memcpy(copies[i].destination, copies[i].source, page_bytes);
+            arch::copy_streaming(copies[i].destination, copies[i].source, page_bytes);
         }
+        arch::end_streaming();
     };
-    auto* const context = const_cast<PageCopy*>(pages);
-    if (count <= alone_up_to) {
-        copy_pages(context, 0, count);
-    } else {
-        share(count, pages_at_a_time, copy_pages, context);
+    if (count > alone_up_to) {
+        share(count, pages_at_a_time, copy_shared, const_cast<PageCopy*>(pages));
+        return;
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
+        std::memcpy(pages[i].destination, pages[i].source, page_bytes);
     }
 }
 

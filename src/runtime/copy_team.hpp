@@ -13,7 +13,7 @@ namespace stillpoint {
 /// Threads: share() and copy() by the checkpoint thread only.
 class CopyTeam {
 public:
-    struct PageCopy {
+    struct PageCopy {  ///< of page_bytes, between addresses that are multiples of that
         std::byte* destination;
         const std::byte* source;
     };
