@@ -8,6 +8,10 @@
 // within a round, and the median of the rounds is printed. "set": the cards are marked already, as they are
 // for most stores of an interval; "clear": nothing is marked yet.
 //
+// Barriers: what a mark would cost that lets a stop copy nothing (docs/internals/decisions/stops-that-copy.md). Before the store the line's
+// card is compared with the tag of the running epoch. If it differs, and the checkpoint of the epoch before has not taken the line, the
+// thread claims the card, copies the line aside, and only then sets the tag.
+//
 // Collection: one look over the whole heap in which one page in a hundred was written, as in a stop: by the trackers uffd and
 // hooks of the engine; and over cards of the other sizes, by the same loop.
 
@@ -75,6 +79,17 @@ struct Sequential {
     std::uint64_t at = 0;
     std::uintptr_t next() { return base + ((at++ * 8) & (bytes - 1)); }
 };
+/// Each line once, in no order.
+struct EachLineOnce {
+    std::uintptr_t base;
+    std::uint64_t bytes;  ///< a power of two
+    std::uint64_t at = 0;
+    std::uintptr_t next()
+    {
+        constexpr std::uint64_t odd = 0x9e3779b97f4a7c15u;
+        return base + ((at++ * odd) & (bytes / stillpoint::cache_line_bytes - 1)) * stillpoint::cache_line_bytes;
+    }
+};
 struct Scattered {
     std::uintptr_t base;
     std::uint64_t bytes;  ///< a power of two
@@ -131,6 +146,128 @@ void measure_stores(const char* name, Places places, bool clear, unsigned rounds
     }
     std::printf("%-34s %-6s %8.2f %8.2f %8.2f %8.2f\n", name, clear ? "clear" : "set", median(plain_ns), median(ratios[0]),
                 median(ratios[1]), median(ratios[2]));
+}
+
+namespace store_marks = stillpoint::store_marks;
+
+/// The code around a store. The cards are the product's own.
+enum class Tracking { none, mark_after, barrier_before };
+
+constexpr std::uint8_t closing_tag = 2;
+constexpr std::uint8_t running_tag_now = 4;
+constexpr std::uint8_t claimed = 254;
+/// A variable of the program's, as it would be: each barrier reads it.
+std::atomic<std::uint8_t> running_tag{running_tag_now};
+
+struct LineAside {
+    alignas(stillpoint::cache_line_bytes) std::byte bytes[stillpoint::cache_line_bytes];
+};
+/// Lines that one thread has set aside.
+std::vector<LineAside> lines_aside;
+std::vector<std::uintptr_t> addresses_aside;
+std::uint64_t aside_count = 0;
+
+/// The first store to a line in an epoch.
+[[gnu::noinline]] void take_line(std::uintptr_t address, std::uint8_t tag)
+{
+    const std::atomic_ref<std::uint8_t> card(*store_marks::card_of(address));
+    std::uint8_t seen = card.load(std::memory_order_acquire);
+    while (seen != tag) {
+        if (seen == claimed) {
+            seen = card.load(std::memory_order_acquire);
+            continue;
+        }
+        const bool is_pending = seen == closing_tag;
+        if (!card.compare_exchange_weak(seen, is_pending ? claimed : tag, std::memory_order_acq_rel)) {
+            continue;
+        }
+        if (is_pending) {
+            const std::uint64_t at = aside_count++ % lines_aside.size();
+            const std::uintptr_t line = address & ~(stillpoint::cache_line_bytes - 1);
+            std::memcpy(lines_aside[at].bytes, reinterpret_cast<const void*>(line), stillpoint::cache_line_bytes);
+            addresses_aside[at] = line;
+            card.store(tag, std::memory_order_release);
+        }
+        break;
+    }
+    store_marks::mark_page(*store_marks::page_card_of(address));
+}
+
+template <Tracking tracking, class Places>
+[[gnu::noinline]] double tracked_burst(Places places, std::uint64_t stores)
+{
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::uint64_t i = 0; i < stores; ++i) {
+        const std::uintptr_t address = places.next();
+        const bool is_durable = address >> SP_WINDOW_SHIFT == SP_WINDOW_INDEX;
+        if constexpr (tracking == Tracking::barrier_before) {
+            if (is_durable) [[likely]] {
+                const std::uint8_t tag = running_tag.load(std::memory_order_relaxed);
+                if (std::atomic_ref<std::uint8_t>(*store_marks::card_of(address)).load(std::memory_order_relaxed) != tag) [[unlikely]] {
+                    take_line(address, tag);
+                }
+                stillpoint::sync::compiler_fence(std::memory_order_seq_cst);
+            }
+        }
+        *reinterpret_cast<volatile std::uint64_t*>(address) = i;
+        if constexpr (tracking == Tracking::mark_after) {
+            if (is_durable) [[likely]] {
+                store_marks::mark_card(*store_marks::card_of(address), *store_marks::page_card_of(address));
+            }
+        }
+    }
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / static_cast<double>(stores);
+}
+
+void set_cards(std::uint64_t bytes, std::uint8_t line, std::uint8_t page)
+{
+    std::memset(store_marks::card_of(window_base), line, bytes / stillpoint::cache_line_bytes);
+    std::memset(store_marks::page_card_of(window_base), page, bytes / stillpoint::page_bytes);
+}
+
+/// Nanoseconds that each store takes longer than without tracking.
+template <class Places>
+void measure_barrier(const char* name, Places places, std::uint64_t bytes, unsigned rounds, std::uint64_t stores)
+{
+    constexpr std::size_t columns = 5;
+    std::array<std::vector<double>, columns> more_ns;
+    std::vector<double> plain_ns;
+    tracked_burst<Tracking::none>(places, stores);
+    for (unsigned round = 0; round < rounds; ++round) {
+        const auto one = [&]<Tracking tracking>(std::size_t column, std::uint8_t line, std::uint8_t page) {
+            const double before_ns = tracked_burst<Tracking::none>(places, stores);
+            plain_ns.push_back(before_ns);
+            set_cards(bytes, line, page);
+            more_ns[column].push_back(tracked_burst<tracking>(places, stores) - before_ns);
+        };
+        one.template operator()<Tracking::mark_after>(0, store_marks::written, store_marks::written);
+        one.template operator()<Tracking::barrier_before>(1, running_tag_now, store_marks::written);
+        one.template operator()<Tracking::mark_after>(2, 0, 0);
+        one.template operator()<Tracking::barrier_before>(3, 0, 0);
+        one.template operator()<Tracking::barrier_before>(4, closing_tag, 0);
+    }
+    std::printf("%-34s %9.2f", name, median(plain_ns));
+    for (const std::vector<double>& column : more_ns) {
+        std::printf(" %9.2f", median(column));
+    }
+    std::printf("\n");
+}
+
+void measure_barriers(unsigned rounds, std::uint64_t stores)
+{
+    constexpr std::uint64_t large = 64 * stillpoint::mib;
+    lines_aside.resize(large / stillpoint::cache_line_bytes);
+    addresses_aside.resize(lines_aside.size());
+    std::printf("\n%-34s %9s %19s %29s\n", "ns that a store takes longer", "", "line written before", "first store to a line");
+    std::printf("%-34s %9s %9s %9s %9s %9s %9s\n", "", "none, ns", "mark", "barrier", "mark", "taken", "pending");
+    measure_barrier("one after the other, 16 KiB", Sequential{window_base, 16384}, 16384, rounds, stores);
+    measure_barrier("one after the other, 64 MiB", Sequential{window_base, large}, large, rounds, stores);
+    measure_barrier("scattered in 16 KiB", Scattered{window_base, 16384}, 16384, rounds, stores);
+    measure_barrier("scattered in 64 MiB", Scattered{window_base, large}, large, rounds, stores);
+    measure_barrier("scattered in 1 GiB", Scattered{window_base, gib}, gib, rounds, stores);
+    measure_barrier("each line of 1 MiB once", EachLineOnce{window_base, stillpoint::mib}, stillpoint::mib, rounds,
+                    stillpoint::mib / stillpoint::cache_line_bytes);
+    measure_barrier("each line of 64 MiB once", EachLineOnce{window_base, large}, large, rounds, large / stillpoint::cache_line_bytes);
 }
 
 /// As the tracker does it, without making runs of pages.
@@ -212,7 +349,7 @@ void measure_cards(std::uintptr_t base, std::uint64_t heap_bytes, unsigned round
 void run(const bench::Settings& settings)
 {
     const auto rounds = static_cast<unsigned>(settings.number("rounds", 15));  // of which the median is taken
-    const std::uint64_t stores = settings.number("stores", 2'000'000);         // of a burst
+    const std::uint64_t stores = settings.number("stores", 2'000'000);  // of a burst
     map_at(window_base, gib);
     map_at(table_of<shifts[0]>, gib >> shifts[0]);
     map_at(table_of<shifts[1]>, gib >> shifts[1]);
@@ -233,6 +370,7 @@ void run(const bench::Settings& settings)
     }
     measure_stores("not durable, in a row, 16 KiB", Sequential{outside, 16384}, false, rounds, stores);
     measure_stores("not durable, scattered in 64 MiB", Scattered{outside, 64 * stillpoint::mib}, false, rounds, stores);
+    measure_barriers(rounds, stores);
     const std::uint64_t heap_bytes = 1024 * stillpoint::mib;
     for (std::uintptr_t page = window_base; page < window_base + heap_bytes; page += stillpoint::page_bytes) {
         *reinterpret_cast<volatile std::uint64_t*>(page) = 1;

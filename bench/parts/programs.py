@@ -48,7 +48,8 @@ LOCKS = OwnTables(
 MARKS = OwnTables(
     "What the mark after a store costs, and a look over the marks, for cards of 64 bytes, 512 bytes and 4 KiB.\n"
     "The upper table: nanoseconds of a store without a mark, and the ratio with one. \"set\": the card is marked already; \"clear\": nothing\n"
-    "is marked yet. The lower: microseconds of one look over 1 GiB, with one page in a hundred written, and with none.", 15,
+    "is marked yet. The middle table: the nanoseconds that a mark adds to a store, and a barrier before it that would keep the old line for a\n"
+    "checkpoint that has not taken it yet (\"pending\"). The lower: microseconds of one look over 1 GiB, with one page in a hundred written, and with none.", 15,
     lambda options: [("bench_marks", f"rounds={1 if options.quick else max(3, round(options.seconds))}",
                       f"stores={10_000 if options.quick else 1_000_000}")])
 REPLAY = OwnTables(

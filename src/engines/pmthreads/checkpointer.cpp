@@ -129,7 +129,7 @@ Result<std::uint64_t> Checkpointer::copy_ahead() noexcept
     return copied;
 }
 
-/// What a pass with pauses leaves is what the program wrote in its pauses. A line is copied much faster than a program writes it, so each
+/// A pass with pauses leaves what the program wrote in its pauses. A line is copied much faster than a program writes it, so each
 /// pass without pauses leaves a small part of the one before; unless the thread lost its CPU meanwhile: then one more takes what was
 /// written in that time. With pages in place of lines each pass would cost the program a fault for each page that it writes again.
 Result<void> Checkpointer::copy_rest_ahead(std::uint64_t copied_bytes) noexcept
