@@ -10,7 +10,6 @@
 
 #include "arch/flush.hpp"
 #include "arch/native.hpp"
-#include "arch/streaming_copy.hpp"
 #include "support/counting.hpp"
 
 namespace stillpoint::arch {
@@ -113,23 +112,6 @@ TEST(Native, CopiesEveryByteOfTheRangeAndNothingBesideIt)
                 ASSERT_EQ(memory.bytes[i], inside ? source[i - 64 + misalignment] : std::byte{})
                     << "byte " << i << " of a copy of " << size;
             }
-        }
-    }
-}
-
-TEST(StreamingCopy, CopiesEveryByteOfTheRangeAndNothingBesideIt)
-{
-    Memory source{};
-    for (std::size_t i = 0; i < sizeof source.bytes; ++i) {
-        source.bytes[i] = static_cast<std::byte>(i * 13 + 1);
-    }
-    for (const std::size_t size : {std::size_t{0}, std::size_t{64}, std::size_t{896}}) {
-        Memory memory{};
-        copy_streaming(memory.bytes + 64, source.bytes, size);
-        end_streaming();
-        for (std::size_t i = 0; i < sizeof memory.bytes; ++i) {
-            const bool inside = i >= 64 && i < 64 + size;
-            ASSERT_EQ(memory.bytes[i], inside ? source.bytes[i - 64] : std::byte{}) << "byte " << i << " of a copy of " << size;
         }
     }
 }

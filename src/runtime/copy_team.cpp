@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "arch/streaming_copy.hpp"
 #include "core/units.hpp"
 #include "os/futex.hpp"
 
@@ -89,15 +88,21 @@ void CopyTeam::copy(const PageCopy* pages, std::uint64_t count) noexcept
 {
     constexpr std::uint64_t alone_up_to = 256;
     constexpr std::uint64_t pages_at_a_time = 32;
+    struct Copies {
+        const PageCopy* pages;
+        const arch::Native* arch;
+    };
+    // Past the caches, which would not hold them: the old bytes of a destination need not be read.
     const Work copy_shared = [](void* context, std::uint64_t begin, std::uint64_t end) {
-        const auto* copies = static_cast<const PageCopy*>(context);
+        const auto& copies = *static_cast<const Copies*>(context);
         for (std::uint64_t i = begin; i < end; ++i) {
-            arch::copy_streaming(copies[i].destination, copies[i].source, page_bytes);
+            copies.arch->copy_nontemporal(copies.pages[i].destination, copies.pages[i].source, page_bytes);
         }
-        arch::end_streaming();
+        copies.arch->fence();
     };
     if (count > alone_up_to) {
-        share(count, pages_at_a_time, copy_shared, const_cast<PageCopy*>(pages));
+        Copies copies{pages, &arch_};
+        share(count, pages_at_a_time, copy_shared, &copies);
         return;
     }
     for (std::uint64_t i = 0; i < count; ++i) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "arch/native.hpp"
 #include "core/result.hpp"
 #include "os/service_thread.hpp"
 
@@ -13,7 +14,7 @@ namespace stillpoint {
 /// Threads: share() and copy() by the checkpoint thread only.
 class CopyTeam {
 public:
-    struct PageCopy {  ///< of page_bytes, between addresses that are multiples of that
+    struct PageCopy {  ///< of page_bytes; the destination is a multiple of that
         std::byte* destination;
         const std::byte* source;
     };
@@ -44,6 +45,7 @@ private:
     /// Does shares of job number `job` until none is left.
     void take_shares(std::uint32_t job) noexcept;
 
+    const arch::Native arch_ = arch::Native::detect();
     std::array<os::ServiceThread, assistants_max> assistants_;
     unsigned assistant_count_ = 0;
     std::atomic<std::uint32_t> job_{0};       ///< number of the job; a futex
