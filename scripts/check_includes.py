@@ -67,7 +67,7 @@ NAMED_HERE = {
     "bench/driver/bars.py": "it shows bars",
     "bench/driver/registry.py": "it lists the benchmarks, some of which are of one engine",
     "tools/stillpoint/known_types.cpp": "it prints a type of the namespace of one engine",
-    "tools/gdb/": "it prints types of the namespaces of two engines",
+    "tools/gdb/": "it prints types of the namespaces of two engines, and reads the memory of a third",
     "scripts/check_includes.py": "this list",
 }
 # Public headers that do not begin with the name of the engine that they belong to.

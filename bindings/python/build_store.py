@@ -24,6 +24,7 @@ typedef enum sp_level { SP_LEVEL_LOCAL = 0, SP_LEVEL_REMOTE = 1 } sp_level;
 int sp_wait_durable_at(uint64_t epoch, sp_level level, int64_t timeout_ms);
 int sp_checkpoint(void);
 int sp_copy(const char* new_path);
+int sp_copy_since(const char* new_path, const char* base_path);
 int sp_statistic(const char* name, uint64_t* value);
 const char* sp_version(void);
 """

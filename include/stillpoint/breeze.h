@@ -277,8 +277,9 @@ NVM_POOL* nvm_pool_create_with(const char* path, size_t size_bytes, const nvm_op
 
 /* Opens the file: undoes unfinished transactions, rewrites pointers where the pool cannot lie where it lay, and finds free memory. A crash
  * meanwhile does no harm. Errors: SP_E_POOL_MISSING, SP_E_POOL_LOCKED (another process, or this one, has it), SP_E_POOL_ENGINE,
- * SP_E_POOL_CORRUPT, SP_E_OBJECT_TYPE (a type that this program has registered has other fields in the pool: the message names both),
- * SP_E_WINDOW_TAKEN (base_address was given and is taken), SP_E_NO_MEMORY, SP_E_UNSUPPORTED, SP_E_IO. */
+ * SP_E_POOL_CORRUPT (not for single objects: they are kept), SP_E_OBJECT_TYPE (a type that this program has registered has other fields in
+ * the pool: the message names both), SP_E_WINDOW_TAKEN (base_address was given and is taken), SP_E_NO_MEMORY, SP_E_UNSUPPORTED (also with
+ * STILLPOINT_DAMAGED=read-only or older-epoch in the environment, and no STILLPOINT_POOL that it is for), SP_E_IO. */
 NVM_POOL* nvm_pool_open(const char* path);
 NVM_POOL* nvm_pool_open_with(const char* path, const nvm_options* options);
 

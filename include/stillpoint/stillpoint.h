@@ -277,6 +277,17 @@ int sp_checkpoint(void);
  * times they would have had to wait for longer), SP_E_INSIDE_FASE, SP_E_NOT_OPEN, SP_E_DETACHED, SP_E_INVALID_ARGUMENT (NULL). */
 int sp_copy(const char* new_path);
 
+/* Copies only what has changed since `base_path`, a copy of this pool (sp_copy, `stillpoint copy`) or an earlier increment, to a new file,
+ * an increment, as `stillpoint copy --incremental-since` does. `stillpoint restore COPY INCREMENT... NEW` makes the pool of that moment,
+ * and verifies it; `stillpoint check` verifies an increment's own bytes. Any thread; the others work meanwhile. On return the increment is
+ * durable, and has one consistent state, with all that was durable when the call was made; a crash leaves it whole or not at all, and
+ * perhaps NEW_PATH.partial, which the next call writes from its start. The base is only read, and no program may have it open. Cost: as
+ * sp_copy, reading a base that is a copy, and 8 bytes of memory for each page of the pool's file that is not zero; the file is as large as
+ * what has changed, and 2 MiB for each GiB of data. Errors as sp_copy, and SP_E_POOL_MISSING (no base), SP_E_POOL_LOCKED (a program has the
+ * base open, too), SP_E_INVALID_ARGUMENT (the base is of another pool, or of a later state: the pool was restored since), SP_E_NOT_A_POOL,
+ * SP_E_POOL_CORRUPT, SP_E_POOL_VERSION (of the base), SP_E_NO_MEMORY. */
+int sp_copy_since(const char* new_path, const char* base_path);
+
 /* ---- Several pools ----------------------------------------------------------------------- */
 /* The calls above act on the default pool of the process, the one of `stillpoint run` or sp_open. Further pools are
  * objects. Each has its own file, engine, heap, handles and epochs, and addresses of its own, where it is mapped in every
@@ -326,6 +337,7 @@ uint64_t sp_pool_durable_epoch(sp_pool* pool);
 int sp_pool_wait_durable(sp_pool* pool, uint64_t epoch, int64_t timeout_ms);
 int sp_pool_checkpoint(sp_pool* pool);
 int sp_pool_copy(sp_pool* pool, const char* new_path);
+int sp_pool_copy_since(sp_pool* pool, const char* new_path, const char* base_path);
 
 /* ---- Facts ------------------------------------------------------------------------------ */
 

@@ -1,11 +1,13 @@
-// The C API: a copy of an open pool.
+// The C API: a copy of an open pool, or what has changed in it since one.
 
 #include <cerrno>
 #include <new>
+#include <unistd.h>
 
 #include "api/session.hpp"
 #include "media/file_names.hpp"
 #include "media/pool_file_copy.hpp"
+#include "pool/pool_increment.hpp"
 #include "runtime/api_export.hpp"
 #include "runtime/session_state.hpp"
 #include "runtime/session_waits.hpp"
@@ -42,6 +44,35 @@ Result<void> copy_open_pool(const std::string& new_path)
     return named ? copy->remove_mark() : named;
 }
 
+/// As copy_open_pool().
+Result<void> copy_changes(const std::string& new_path, const std::string& base_path)
+{
+    const AtRest here(used_session());
+    auto session = session_to_make_durable();
+    if (!session) {
+        return pass_on(session.error());
+    }
+    if (auto free = check_name_is_free(new_path); !free) {
+        return free;
+    }
+    const auto base = IncrementBase::read(base_path);
+    if (!base) {
+        return pass_on(base.error());
+    }
+    const std::string& path = (*session)->pool;
+    const std::string unfinished = unfinished_name(new_path);
+    auto increment = NewIncrement::open(unfinished, mode_of(path));
+    if (!increment) {
+        return pass_on(increment.error());
+    }
+    const auto made = make_increment({path, unfinished, {}}, *base, *increment);
+    auto named = made ? give_name(unfinished, new_path) : Result<void>{pass_on(made.error())};
+    if (!named) {
+        unlink(unfinished.c_str());
+    }
+    return named;
+}
+
 }  // namespace
 
 }  // namespace stillpoint
@@ -53,6 +84,19 @@ STILLPOINT_API int sp_copy(const char* new_path)
     }
     try {
         auto copied = stillpoint::copy_open_pool(new_path);
+        return copied ? SP_OK : stillpoint::report(copied.error());
+    } catch (const std::bad_alloc&) {
+        return stillpoint::report(stillpoint::fail(SP_E_NO_MEMORY, ENOMEM, "no memory to copy to {}", new_path).value());
+    }
+}
+
+STILLPOINT_API int sp_copy_since(const char* new_path, const char* base_path)
+{
+    if (new_path == nullptr || *new_path == '\0' || base_path == nullptr || *base_path == '\0') {
+        return stillpoint::report(stillpoint::fail(SP_E_INVALID_ARGUMENT, 0, "sp_copy_since needs a path, and that of a base").value());
+    }
+    try {
+        auto copied = stillpoint::copy_changes(new_path, base_path);
         return copied ? SP_OK : stillpoint::report(copied.error());
     } catch (const std::bad_alloc&) {
         return stillpoint::report(stillpoint::fail(SP_E_NO_MEMORY, ENOMEM, "no memory to copy to {}", new_path).value());

@@ -175,6 +175,11 @@ STILLPOINT_API int sp_pool_copy(sp_pool* pool, const char* new_path)
     return in_pool(pool, int{SP_E_NOT_OPEN}, [=] { return sp_copy(new_path); });
 }
 
+STILLPOINT_API int sp_pool_copy_since(sp_pool* pool, const char* new_path, const char* base_path)
+{
+    return in_pool(pool, int{SP_E_NOT_OPEN}, [=] { return sp_copy_since(new_path, base_path); });
+}
+
 STILLPOINT_API int sp_pool_heap_stats(sp_pool* pool, sp_heap_statistics* out)
 {
     return in_pool(pool, int{SP_E_NOT_OPEN}, [=] { return sp_heap_stats(out); });

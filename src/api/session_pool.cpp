@@ -175,12 +175,18 @@ tl::unexpected<Failure> no_such_engine(std::string_view name)
     return fail(SP_E_INVALID_ARGUMENT, 0, "there is no engine called \"{}\"", name);
 }
 
-tl::unexpected<Failure> opened_by_the_program(const std::string& pool, const EngineDriver& driver)
+tl::unexpected<Failure> opened_by_the_program(const Options& options, const EngineDriver& driver)
 {
+    if (options.damaged != "refuse") {
+        return fail(SP_E_POOL_ENGINE, 0,
+                    "{}: pools of the engine {} are made and opened by the program itself, with {}, which knows no damaged={}: `stillpoint "
+                    "dump {}` shows what is there, `stillpoint salvage {} NEW` makes a pool of all that is sound",
+                    options.pool, driver.format.name, driver.opened_by, options.damaged, options.pool, options.pool);
+    }
     return fail(SP_E_POOL_ENGINE, 0,
                 "{}: pools of the engine {} are made and opened by the program itself, with {}: sp_open and "
                 "`stillpoint run` cannot",
-                pool, driver.format.name, driver.opened_by);
+                options.pool, driver.format.name, driver.opened_by);
 }
 
 struct NewPool {
@@ -196,7 +202,7 @@ Result<NewPool> new_pool_of(const Options& options)
         return no_such_engine(options.engine);
     }
     if (!driver->opened_by.empty()) {
-        return opened_by_the_program(options.pool, *driver);
+        return opened_by_the_program(options, *driver);
     }
     const auto size = size_of_new_pool(options, *driver);
     if (!size) {
@@ -328,7 +334,7 @@ Result<SessionPool> open_pool(std::unique_ptr<Medium> medium, const Options& opt
     }
     const PoolFacts& facts = pool->facts();
     if (const EngineDriver* const owner = find_engine(facts.engine_name); owner != nullptr && !owner->opened_by.empty()) {
-        return opened_by_the_program(options.pool, *owner);
+        return opened_by_the_program(options, *owner);
     }
     if (auto agrees = check_creation_options(options, facts); !agrees) {
         return pass_on(agrees.error());

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <string>
 
+#include "media/block_medium.hpp"
 #include "media/copied_file.hpp"
-#include "media/medium.hpp"
 
 namespace stillpoint {
 
-/// A block medium. The copy lives as long, and takes no pass meanwhile.
-class CopiedMedium final : public Medium {
+/// The copy lives as long, and takes no pass meanwhile.
+class CopiedMedium final : public BlockMedium {
 public:
     /// `path` is for messages. `base` is open for reading and has what the copy leaves out; -1: that cannot be read (io).
     CopiedMedium(const CopiedFile& copy, std::string path, int base) : copy_(copy), path_(std::move(path)), base_(base) {}
@@ -28,12 +28,6 @@ public:
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;
-    [[nodiscard]] bool byte_addressable() const noexcept override { return false; }
-    [[nodiscard]] const std::byte* mapping() const noexcept override { return nullptr; }
-    void store(std::uint64_t, const void*, std::size_t) noexcept override {}
-    void store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept override {}
-    void write_back(std::uint64_t, std::size_t) noexcept override {}
-    void fence() noexcept override {}
 
 private:
     [[nodiscard]] Result<void> read_block(std::uint64_t offset, std::span<std::byte> destination) const;

@@ -1,7 +1,6 @@
 #include "media/file_medium.hpp"
 
 #include <cerrno>
-#include <cstdlib>
 #include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
@@ -9,19 +8,12 @@
 #include "media/observer.hpp"
 #include "os/file_lock.hpp"
 #include "os/file_size_limit.hpp"
-#include "os/log.hpp"
 
 namespace stillpoint {
 
 namespace {
 
 constexpr unsigned tries_max = 1000;
-
-[[noreturn]] void refuse_bytes() noexcept
-{
-    os::log(os::Severity::error, "internal error: a file medium was used as byte-addressable memory");
-    std::abort();
-}
 
 }  // namespace
 
@@ -276,10 +268,5 @@ void FileMedium::detach_after_fork() noexcept
         ring_->abandon_after_fork();
     }
 }
-
-void FileMedium::store(std::uint64_t, const void*, std::size_t) noexcept { refuse_bytes(); }
-void FileMedium::store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept { refuse_bytes(); }
-void FileMedium::write_back(std::uint64_t, std::size_t) noexcept { refuse_bytes(); }
-void FileMedium::fence() noexcept { refuse_bytes(); }
 
 }  // namespace stillpoint

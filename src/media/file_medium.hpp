@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "media/batch_runs.hpp"
+#include "media/block_medium.hpp"
 #include "media/counter.hpp"
-#include "media/medium.hpp"
 #include "media/open.hpp"
 #include "media/pool_file.hpp"
 #include "os/io_ring.hpp"
@@ -18,7 +18,7 @@ namespace stillpoint {
 ///   Durability::power    io_uring, many writes in flight, with O_DIRECT where the file system has it, so
 ///                        that sync() finds little to do. Without io_uring pwritev and the page cache.
 ///   Durability::process  into the page cache by pwritev: the kernel keeps what was written.
-class FileMedium final : public Medium {
+class FileMedium final : public BlockMedium {
 public:
     /// `file` is open and locked. Falls back silently where the kernel refuses io_uring or O_DIRECT;
     /// mechanism() tells.
@@ -41,14 +41,6 @@ public:
     [[nodiscard]] Result<void> sync() override;
     [[nodiscard]] Result<void> check_intact() override;
     void detach_after_fork() noexcept override;
-
-    // A file has no byte-addressable capability: its owner asks byte_addressable() first.
-    [[nodiscard]] bool byte_addressable() const noexcept override { return false; }
-    [[nodiscard]] const std::byte* mapping() const noexcept override { return nullptr; }
-    void store(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
-    void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
-    void write_back(std::uint64_t offset, std::size_t size) noexcept override;
-    void fence() noexcept override;
 
 private:
     using Vectors = std::array<iovec, BatchRuns::vectors_max>;

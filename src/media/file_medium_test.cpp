@@ -1,7 +1,8 @@
 // The file medium, on each of its ways to the disk. Invariants:
 //   - what write() took is what read() gives, however often the system interrupts or cuts it;
 //   - a failed write or sync freezes the medium: nothing later can look durable;
-//   - neighbouring pages are one system call (golden counts).
+//   - neighbouring pages are one system call (golden counts);
+//   - a call that only memory can serve ends the process.
 
 #include <atomic>
 #include <cerrno>
@@ -391,6 +392,17 @@ TEST_F(FileMediumFaultTest, TellsAReadBehindTheEndAsTruncation)
     const auto medium = create({});
     std::byte bytes[16];
     EXPECT_EQ(medium->read(4 * page_bytes - 8, bytes).error().code, SP_E_POOL_TRUNCATED);
+}
+
+TEST_F(FileMediumFaultTest, EndsTheProcessWhenItIsUsedAsMemory)
+{
+    const auto medium = create({});
+    EXPECT_FALSE(medium->byte_addressable());
+    EXPECT_EQ(medium->mapping(), nullptr);
+    EXPECT_DEATH(medium->store(0, "x", 1), "pool, which is written by blocks");
+    EXPECT_DEATH(medium->store_nontemporal(0, "x", 1), "as byte-addressable memory");
+    EXPECT_DEATH(medium->write_back(0, 1), "as byte-addressable memory");
+    EXPECT_DEATH(medium->fence(), "as byte-addressable memory");
 }
 
 }  // namespace

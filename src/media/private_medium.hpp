@@ -8,13 +8,13 @@
 #include <memory>
 #include <string_view>
 
-#include "media/medium.hpp"
+#include "media/block_medium.hpp"
 #include "os/reserved_array.hpp"
 
 namespace stillpoint {
 
-/// A block medium. Memory: a page of it for each page that was written.
-class PrivateMedium final : public Medium {
+/// Memory: a page of it for each page that was written.
+class PrivateMedium final : public BlockMedium {
 public:
     /// `file` is open for reading. Errors: no_memory (no address space).
     [[nodiscard]] static Result<std::unique_ptr<PrivateMedium>> over(std::unique_ptr<Medium> file);
@@ -35,12 +35,6 @@ public:
     [[nodiscard]] std::uint64_t last_writer() const noexcept override { return file_->last_writer(); }
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;
-    [[nodiscard]] bool byte_addressable() const noexcept override { return false; }
-    [[nodiscard]] const std::byte* mapping() const noexcept override { return nullptr; }
-    void store(std::uint64_t, const void*, std::size_t) noexcept override {}
-    void store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept override {}
-    void write_back(std::uint64_t, std::size_t) noexcept override {}
-    void fence() noexcept override {}
 
 private:
     explicit PrivateMedium(std::unique_ptr<Medium> file) noexcept : file_(std::move(file)), durability_(file_->durability()) {}

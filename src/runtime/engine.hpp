@@ -203,6 +203,11 @@ struct EngineDriver {
     /// no_memory; invalid_argument (no object is where the request begins).
     Result<ObjectFigures> (*show_objects)(const Pool& pool, const ObjectRequest& request, Findings& findings,
                                           void (*show)(void* context, const ShownObject& object), void* context) = nullptr;
+    /// Shows the memory that a program would find when it opens the pool, for `stillpoint debug`; nullptr: programs of the engine have a
+    /// session, and check() shows the image. `memory` lies where its pointers lead to it, until `show` returns. Damaged objects go to
+    /// `findings`. Errors: pool_corrupt (nothing can be shown), io, no_memory.
+    Result<void> (*show_memory)(const Pool& pool, Findings& findings, void (*show)(void* context, std::span<const std::byte> memory),
+                                void* context, void (*progress)(std::uint64_t done, std::uint64_t total)) = nullptr;
     /// Copies the objects that a program can reach into a new pool, for `stillpoint compact`, where the engine knows their types; nullptr:
     /// it does not. The new file gets its name when it is whole and was checked; on a file system without unnamed files it has it at once,
     /// and a failure leaves it. Errors: pool_corrupt (the first finding of a check), pool_exists, no_space, io, no_memory, unsupported;

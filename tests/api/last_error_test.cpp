@@ -50,6 +50,7 @@ std::vector<Failing> failures_of_arguments()
     return {
         {"sp_open", "needs a path", [] { return sp_open(nullptr, nullptr); }, SP_E_INVALID_ARGUMENT},
         {"sp_copy", "needs a path", [] { return sp_copy(nullptr); }, SP_E_INVALID_ARGUMENT},
+        {"sp_copy_since", "that of a base", [] { return sp_copy_since("new.increment", nullptr); }, SP_E_INVALID_ARGUMENT},
         {"sp_open", "no option 'trucker'", [] { return sp_open("x", "trucker=1"); }, SP_E_INVALID_ARGUMENT},
         {"sp_lock_ignore", "needs a lock", [] { return sp_lock_ignore(nullptr); }, SP_E_INVALID_ARGUMENT},
         {"sp_calloc", "objects of", [] { return errno_of(sp_calloc(huge, 3)); }, ENOMEM},
@@ -119,6 +120,7 @@ std::vector<Failing> failures_of_a_foreign_pool()
         {"sp_pool_wait_durable", text, [] { return sp_pool_wait_durable(pool, 1, 0); }, SP_E_NOT_OPEN},
         {"sp_pool_checkpoint", text, [] { return sp_pool_checkpoint(pool); }, SP_E_NOT_OPEN},
         {"sp_pool_copy", text, [] { return sp_pool_copy(pool, "new.pool"); }, SP_E_NOT_OPEN},
+        {"sp_pool_copy_since", text, [] { return sp_pool_copy_since(pool, "new.increment", "base.pool"); }, SP_E_NOT_OPEN},
         {"sp_pool_heap_stats", text, [] { return sp_pool_heap_stats(pool, &figures); }, SP_E_NOT_OPEN},
         {"sp_pool_statistic", text, [] { return sp_pool_statistic(pool, "epoch", &number); }, SP_E_NOT_OPEN},
     };
@@ -232,6 +234,7 @@ std::vector<Failing> failures_of_waits(int error, const char* text)
         {"sp_wait_durable_at", text, [] { return sp_wait_durable_at(1, SP_LEVEL_LOCAL, 0); }, error},
         {"sp_checkpoint", text, [] { return sp_checkpoint(); }, error},
         {"sp_copy", text, [] { return sp_copy("new.pool"); }, error},
+        {"sp_copy_since", text, [] { return sp_copy_since("new.increment", "base.pool"); }, error},
         {"sp_pronto_snapshot", text, [] { return sp_pronto_snapshot(); }, error},
     };
 }

@@ -1,7 +1,8 @@
 /* Counts its runs in durable memory, prints the count, and then does what its first argument says:
  *   exit N     ends with code N          kill       ends by SIGKILL, after a checkpoint
  *   wait       says "ready" and sleeps   exec PATH  replaces itself, as `exec` in a shell
- *   child PATH starts a command and waits for it */
+ *   child PATH starts a command and waits for it
+ *   copy NEW [BASE]  copies the pool after a checkpoint: all of it, or what has changed since BASE */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,15 @@ static int start(char** command)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+static int copy(const char* to, const char* base)
+{
+    if (sp_checkpoint() != SP_OK || (base == NULL ? sp_copy(to) : sp_copy_since(to, base)) != SP_OK) {
+        fprintf(stderr, "cli_counter: %s\n", sp_last_error());
+        return 4;
+    }
+    return 0;
+}
+
 int main(int argc, char** argv)
 {
     const char* what = argc > 1 ? argv[1] : "exit";
@@ -56,6 +66,8 @@ int main(int argc, char** argv)
         return 127;
     } else if (strcmp(what, "child") == 0) {
         return start(argv + 2);
+    } else if (strcmp(what, "copy") == 0) {
+        return copy(argv[2], argc > 3 ? argv[3] : NULL);
     }
     return argc > 2 ? atoi(argv[2]) : 0;
 }

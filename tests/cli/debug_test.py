@@ -1,5 +1,7 @@
-"""`stillpoint debug`, and what stillpoint-gdb.py teaches gdb: pools at rest, programs that run, containers, and a missing gdb."""
+"""`stillpoint debug`, and what stillpoint-gdb.py teaches gdb: pools at rest, programs that run, containers, objects of
+breeze, and a missing gdb."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +10,7 @@ import unittest
 from command_line import BUILD, ROOT, SMALL, CommandLineTest
 
 INSIDE = BUILD / "bin/cli_inside"
+OBJECTS = BUILD / "bin/cli_objects"
 SCRIPT = ROOT / "tools/gdb/stillpoint-gdb.py"
 
 
@@ -66,6 +69,44 @@ class Debug(CommandLineTest):
         if "ptrace" in done.stderr or "STILLPOINT" in done.stderr:
             self.skipTest(done.stderr)
         self.assertIn("$1 = 2", done.stdout, done.stderr)
+
+    def make_objects(self, medium="memory", *action):
+        done = self.stillpoint(self.pool, *action, tool=OBJECTS, STILLPOINT_MEDIUM=medium)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_objects_of_breeze_are_followed_from_the_root(self):
+        for medium in ("memory", "file"):
+            with self.subTest(medium=medium):
+                self.make_objects(medium)
+                number = json.loads(self.stillpoint("dump", "--json", self.pool).stdout)["objects"][1]["object"]
+                commands = ("stillpoint roots", 'print $sp_root("root")->lists[0]->next->number', 'print $sp_root("root")->ring->text',
+                            'print $sp_root("root")->ring->next->next->next == $sp_root("root")->ring',
+                            f"print $sp_object({number})->number", f'print $sp_object({number + 64}, "long")', 'print $sp_root("none")')
+                said = self.assert_untouched_by(self.pool, lambda commands=commands: self.gdb(OBJECTS, *commands, exit_code=1))
+                self.assertRegex(said, r"(?m)^root  0x[45]8[0-9a-f]+  24 bytes  Root$")
+                self.assertRegex(said, r'(?m)^\$1 = 1\n\$2 = "a \\"node\\"".*\n\$3 = 1\n\$4 = 2$')
+                self.assertIn(f"no object has the number {number + 64}", said)
+                self.assertIn('no pool has a handle "none"; there are: root', said)
+                self.assertRegex(self.gdb(None, "stillpoint roots", 'print $sp_root("root")'), r"(?m)^root .* Root$\n\$1 = \(void \*\) 0x")
+                self.pool.unlink()
+
+    def test_damaged_objects_of_breeze_are_told_and_the_others_shown(self):
+        self.make_objects()
+        offset = self.make_objects("memory", "damage").strip()
+        said = self.gdb(OBJECTS, 'print $sp_root("root")->ring->number')
+        self.assertIn(f"damaged: {self.pool}: the header of the object at byte {offset} of the image", said)
+        self.assertIn("$1 = 6", said)
+
+    def test_a_program_of_breeze_that_runs(self):
+        self.make_objects()
+        words = ["gdb", "--batch", "-nx", "-ex", "set startup-with-shell off", "-ex", f"source {SCRIPT}", "-ex", "break nvm_drain",
+                 "-ex", "run", "-ex", 'print $sp_root("root")->lists[1]->number', "--args", OBJECTS, self.pool, "wait"]
+        done = subprocess.run([str(word) for word in words], cwd=self.folder, capture_output=True, text=True, check=False, timeout=60,
+                              env={**os.environ, "STILLPOINT_MEDIUM": "memory"})
+        if "ptrace" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertIn("$1 = 8", done.stdout, done.stderr)
 
     def test_without_gdb_the_package_is_named(self):
         self.make(INSIDE)

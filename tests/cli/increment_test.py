@@ -3,6 +3,7 @@ refusal and nothing made. Increments of busy programs: tests/kill/copy_loop.py."
 
 import json
 import os
+import random
 import subprocess
 import time
 import unittest
@@ -134,6 +135,83 @@ class Increments(IncrementTest):
             self.assertEqual(self.restore(*chain).returncode, 0)
             self.assertTrue(self.new.read_bytes() == self.pool.read_bytes())
             self.new.unlink()
+
+
+class FromTheProgram(IncrementTest):
+    """sp_copy and sp_copy_since, called by a program that has the pool open."""
+
+    def chain_of_program(self, options=SMALL):
+        chain = [self.folder / name for name in ("base", "first", "second")]
+        for new, base in zip(chain, (None, *chain)):
+            done = self.stillpoint("run", "--quiet", "--pool", self.pool, *options, "--", COUNTER, "copy", new, *([base] if base else []))
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return chain
+
+    def test_increments_make_the_pool_that_was(self):
+        for options in (SMALL, ("--medium", "memory", *SMALL)):
+            with self.subTest(options=options):
+                chain = self.chain_of_program(options)
+                self.assertEqual(self.names(), ["a.pool", "base", "first", "second"])
+                self.assertLess(chain[1].stat().st_size, chain[0].stat().st_blocks * 512)
+                for count in range(1, len(chain) + 1):
+                    done = self.restore(*chain[:count])
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertIn(f"run {count + 1} start ", self.run_counter(pool=self.new).stdout)
+                    self.new.unlink()
+                # Increments of the program and of the command follow each other.
+                third = self.folder / "third"
+                self.increment(chain[-1], third)
+                self.assertEqual(self.restore(*chain, third).returncode, 0)
+                self.assertTrue(self.new.read_bytes() == self.pool.read_bytes())
+                for path in (*chain, third, self.new, self.pool):
+                    path.unlink()
+
+    def test_what_is_refused_leaves_nothing(self):
+        chain = self.chain_of_program()
+        other = self.folder / "other.pool"
+        self.run_counter(pool=other)
+        names = self.names()
+        for pool, new, base, message in ((other, self.new, chain[0], "of the same pool"), (self.pool, self.new, "none", "none"),
+                                         (self.pool, chain[1], chain[0], "exists"), (self.pool, self.new, self.pool, "a.pool"),
+                                         (self.pool, self.new, "rados://data/bank", "pools in files")):
+            with self.subTest(message=message):
+                done = self.run_counter("copy", new, base, pool=pool)
+                self.assertEqual(done.returncode, 4, done.stderr)
+                self.assertIn(message, done.stderr)
+                self.assertEqual(self.names(), names)
+        self.run_counter("copy", self.folder / "newer", chain[2])
+        self.assertEqual(self.stillpoint("restore", "--force", *chain[:2], self.pool).returncode, 0)
+        done = self.run_counter("copy", self.new, self.folder / "newer")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("restored from an older copy", done.stderr)
+        self.assertFalse(self.new.exists())
+
+    def test_a_program_that_is_killed_leaves_a_whole_increment_or_none(self):
+        self.large_pool()
+        base = self.folder / "base"
+        self.copy(self.pool, base)
+        words = ("run", "--quiet", "--pool", self.pool, "--", COUNTER, "copy", self.new, base)
+        begin = time.monotonic()
+        self.assertEqual(self.stillpoint(*words).returncode, 0)
+        longest, chance = 1.2 * (time.monotonic() - begin), random.Random(11)
+        self.new.unlink()
+        for _ in range(15):
+            process = self.run_in_background(COUNTER, "copy", self.new, base, options=())
+            time.sleep(chance.uniform(0, longest))
+            process.kill()
+            process.wait()
+            if self.new.exists():
+                self.assertEqual(self.restore_to("restored", base, self.new).returncode, 0)
+                self.new.unlink()
+        self.assertEqual(self.stillpoint(*words).returncode, 0)
+        self.assertEqual(self.names(), ["a.pool", "base", "new.pool"])
+        self.assertEqual(self.restore_to("restored", base, self.new).returncode, 0)
+
+    def restore_to(self, name, *words):
+        """Restored, and removed again."""
+        done = self.stillpoint("restore", *words, self.folder / name)
+        (self.folder / name).unlink(missing_ok=True)
+        return done
 
 
 class Refusals(IncrementTest):

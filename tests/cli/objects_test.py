@@ -143,10 +143,9 @@ class TypedObjects(CommandLineTest):
                 self.pool.unlink()
                 (self.folder / "small.pool").unlink()
 
-    def test_diff_and_debug_say_what_they_cannot_do(self):
+    def test_diff_says_what_it_cannot_do(self):
         self.make()
         self.assert_refused(self.stillpoint("diff", "--program", OBJECTS, self.pool, self.pool), 64, "describes the types of its objects")
-        self.assert_refused(self.stillpoint("debug", self.pool), 69, "stillpoint dump. shows their objects")
         other = self.folder / "other.pool"
         self.run_counter(pool=other)
         self.assert_refused(self.stillpoint("diff", self.pool, other), 65, "nothing that can be compared")
@@ -234,6 +233,51 @@ class TypedObjects(CommandLineTest):
             program.stdin.close()
             self.assertEqual(program.wait(), 0)
         self.assertEqual(self.stillpoint("stats", self.pool).returncode, 69)
+
+    def open_and_wait(self, medium="memory", **environment):
+        """A program that opens the pool, and ends at once."""
+        return self.stillpoint(self.pool, "wait", tool=OBJECTS, STILLPOINT_MEDIUM=medium, **environment)
+
+    def test_a_damaged_object_is_told_and_kept_and_the_pool_opened(self):
+        self.make()
+        offset = self.damage()
+        for environment in ({}, {"STILLPOINT_DAMAGED": "refuse"}):
+            done = self.open_and_wait(**environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, rf"warning: .*\(byte {offset} of the image\) is damaged; .*stillpoint salvage")
+        self.assert_refused(self.stillpoint("check", self.pool), 65, f"byte {offset} of the image is damaged")
+
+    def test_a_pool_whose_types_are_damaged_is_refused_with_the_way_out(self):
+        for medium in ("memory", "file"):
+            with self.subTest(medium=medium):
+                self.make(medium)
+                content = bytearray(self.pool.read_bytes())
+                at = content.find(b"Node\0")
+                while at >= 0:
+                    content[at + 1] ^= 1
+                    at = content.find(b"Node\0", at)
+                self.pool.write_bytes(content)
+                done = self.assert_untouched_by(self.pool, lambda medium=medium: self.open_and_wait(medium))
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, "type record .* is damaged")
+                self.assertRegex(done.stderr, f"`stillpoint check {self.pool}`.*`stillpoint salvage {self.pool} NEW`")
+                self.pool.unlink()
+
+    def test_read_only_and_older_epoch_are_refused_and_change_nothing(self):
+        for medium, damaged in (("memory", True), ("memory", False), ("file", False)):
+            self.make(medium)
+            if damaged:
+                self.damage()
+            for wish in ("read-only", "older-epoch"):
+                with self.subTest(medium=medium, damaged=damaged, wish=wish):
+                    done = self.assert_untouched_by(self.pool, lambda medium=medium, wish=wish: self.open_and_wait(
+                        medium, STILLPOINT_DAMAGED=wish))
+                    self.assertEqual((done.returncode, done.stdout), (1, ""))
+                    way_out = f"`stillpoint dump {self.pool}`.*`stillpoint salvage {self.pool} NEW`"
+                    self.assertRegex(done.stderr, f"STILLPOINT_DAMAGED={wish}.*{way_out}")
+                    done = self.assert_untouched_by(self.pool, lambda wish=wish: self.run_counter(options=("--damaged", wish)))
+                    self.assert_refused(done, 65, f"damaged={wish}.*{way_out}")
+            self.pool.unlink()
 
     def test_run_refuses_them(self):
         self.make()

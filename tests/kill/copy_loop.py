@@ -14,14 +14,13 @@ The programs are those of kill_loop.py. Exit code 0: all held. 1: something did 
 import argparse
 import json
 import random
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import kill_loop
-from kill_loop import PROGRAMS, SKIPPED, Broken, Loop, Tool, ToolError, settle_engine
+from kill_loop import PROGRAMS, SKIPPED, Broken, Loop, run_loop, settle_engine
 from pool_tool import kill
 
 INCREMENTS_MAX = 2
@@ -65,6 +64,13 @@ class CopyLoop(Loop):
             for file in files_of(path, len(self.pools())):
                 for left in (file, Path(f"{file}.partial"), Path(f"{file}.partial.changes")):
                     left.unlink(missing_ok=True)
+
+    def remove_files(self):
+        super().remove_files()
+        self.remove_copies()
+
+    def progress(self):
+        return f"in round {sum(self.counts[kind] for kind in KINDS)}"
 
     def start(self):
         with self.output.open("wb") as output:
@@ -218,18 +224,7 @@ def main():
         print(f"copy_loop: skipped: no program for engine {options.engine or 'of ' + str(options.program)}")
         return SKIPPED
     options.folder = Path(options.folder or kill_loop.ROOT / "build" / "copy-loop")
-    loop = None
-    try:
-        loop = CopyLoop(options)
-        loop.run()
-    except (Broken, ToolError) as failure:
-        rounds = sum(loop.counts[kind] for kind in KINDS) if loop else 0
-        print(f"copy_loop: BROKEN in round {rounds}, seed {options.seed}; the pools are kept in {options.folder}: {failure}", file=sys.stderr)
-        return 1
-    loop.remove_pools()
-    loop.remove_copies()
-    shutil.rmtree(loop.folder, ignore_errors=True)
-    return 0
+    return run_loop(CopyLoop, options)
 
 
 if __name__ == "__main__":

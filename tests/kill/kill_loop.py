@@ -305,6 +305,13 @@ class Loop:
             if isinstance(pool, Path):
                 Path(f"{pool}.copy").unlink(missing_ok=True)
 
+    def remove_files(self):
+        """All that the loop has made."""
+        self.remove_pools()
+
+    def progress(self):
+        return f"at kill {self.counts['kills']}"
+
     def words(self, last):
         if hasattr(self.program, "words"):
             return self.program.words(last)
@@ -407,6 +414,22 @@ class Loop:
               f"{time.monotonic() - begin:.1f} s")
 
 
+def run_loop(kind, options):
+    """Runs a loop of that class, and removes what it has made where all held. The exit code."""
+    name = Path(sys.argv[0]).stem
+    loop = None
+    try:
+        loop = kind(options)
+        loop.run()
+    except (Broken, ToolError) as failure:
+        progress = loop.progress() if loop else "before its first round"
+        print(f"{name}: BROKEN {progress}, seed {options.seed}; the pools are kept in {options.folder}: {failure}", file=sys.stderr)
+        return 1
+    loop.remove_files()
+    shutil.rmtree(loop.folder, ignore_errors=True)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", choices=list(PROGRAMS), help="default: the first that is written for the engine; bank")
@@ -432,18 +455,7 @@ def main():
     if options.folder is None:
         options.folder = ROOT / "build" / "kill-loop"
     options.folder = Path(options.folder)
-    loop = None
-    try:
-        loop = Loop(options)
-        loop.run()
-    except (Broken, ToolError) as failure:
-        kills = loop.counts["kills"] if loop else 0
-        print(f"kill_loop: BROKEN at kill {kills}, seed {options.seed}; the pool is kept in {options.folder}: {failure}",
-              file=sys.stderr)
-        return 1
-    loop.remove_pools()
-    shutil.rmtree(loop.folder, ignore_errors=True)
-    return 0
+    return run_loop(Loop, options)
 
 
 if __name__ == "__main__":

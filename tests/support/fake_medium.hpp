@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "media/medium.hpp"
+#include "media/block_medium.hpp"
 
 namespace stillpoint::testing {
 
@@ -110,7 +110,7 @@ private:
     }
 };
 
-class FakeMedium final : public Medium {
+class FakeMedium final : public BlockMedium {
 public:
     explicit FakeMedium(std::shared_ptr<FakeDisk> disk, Durability durability = Durability::power)
         : disk_(std::move(disk)), durability_(durability), last_writer_(disk_->writer)
@@ -211,13 +211,6 @@ public:
         return outcome(step);
     }
     std::uint64_t last_writer() const noexcept override { return last_writer_; }
-
-    bool byte_addressable() const noexcept override { return false; }
-    const std::byte* mapping() const noexcept override { return nullptr; }
-    void store(std::uint64_t, const void*, std::size_t) noexcept override {}
-    void store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept override {}
-    void write_back(std::uint64_t, std::size_t) noexcept override {}
-    void fence() noexcept override {}
 
 private:
     enum class Step { works, crashes, dead, fails };

@@ -3,6 +3,9 @@
     stillpoint roots          lists the handles of the pools that are mapped
     $sp_root("NAME")          the object of a handle: a pointer, with the type of that name if one has the object's size
     $sp_root("NAME", "TYPE")  the same, as a pointer to TYPE
+    $sp_object(NUMBER)        the object that `stillpoint dump` and `stillpoint check` name by that number, in a pool of breeze
+
+In a pool of breeze the root has the handle "root".
 
 Logged variables of respct and the durable containers are printed as what they hold. Every byte that is read may be damaged.
 """
@@ -10,6 +13,7 @@ Logged variables of respct and the durable containers are printed as what they h
 import re
 import struct
 import sys
+from typing import NamedTuple
 
 import gdb
 import gdb.printing
@@ -23,8 +27,28 @@ RECORD = struct.Struct("<QQQ80s24x")
 # The record in front of a durable object of pronto (docs/internals/format/pronto.md): size, where the object begins, class.
 OBJECT = struct.Struct("<8s16xQ8x4xI64s")
 OBJECT_MAGIC = b"STOPOBJ1"
+# A pool of breeze (docs/internals/format/breeze.md): bytes of its types, and its root; a type: number, count of fields, size; the header in
+# front of an object: state, type, size.
+TYPED_MAGIC = b"\x93STBREEZ"
+TYPED_HEADER = struct.Struct("<8s32xQ56xQ16xQ")
+TYPE_RECORD = struct.Struct("<8xIIQ48s")
+FIELD_RECORD_BYTES = 96
+TYPES_AT = 4096
+TYPES_BYTES_MAX = 128 << 10
+OBJECT_HEADER = struct.Struct("<Q8xQ8xQ8x")
+ALLOCATED = 2
 RECORDS_AT_ONCE = 512
 ENTRIES_MAX = 1 << 24
+
+
+class Object(NamedTuple):
+    """An object that a handle names. The class is empty where the pool does not know it; `class_bytes` is the size of one, of which an
+    object may be an array."""
+    name: str
+    address: int
+    size: int
+    class_name: str
+    class_bytes: int
 
 
 def read(address, size):
@@ -33,6 +57,10 @@ def read(address, size):
         return bytes(gdb.selected_inferior().read_memory(address, size))
     except (gdb.error, OverflowError, ValueError, MemoryError):
         return None
+
+
+def text_in(field):
+    return field.split(b"\0")[0].decode("utf-8", "replace")
 
 
 def mapped_bases():
@@ -56,14 +84,45 @@ def object_at(address, size):
     _, own_size, offset, name = OBJECT.unpack(head)
     if offset >= size or own_size > size - offset:
         return address, size, ""
-    return address + offset, own_size, name.split(b"\0")[0].decode("utf-8", "replace")
+    return address + offset, own_size, text_in(name)
+
+
+def types_of(base, types_bytes):
+    """{number: (name, size)} of the types in the pool of breeze at `base`."""
+    records = read(base + TYPES_AT, min(types_bytes, TYPES_BYTES_MAX)) or b""
+    found, at = {}, 0
+    while at + TYPE_RECORD.size <= len(records):
+        number, fields, size, name = TYPE_RECORD.unpack_from(records, at)
+        found[number] = (text_in(name), size)
+        at += TYPE_RECORD.size + fields * FIELD_RECORD_BYTES
+    return found
+
+
+def typed_object(base, number=None):
+    """The object of that number in the pool of breeze at `base`, without one the root; None."""
+    head = read(base, TYPED_HEADER.size)
+    if head is None or not head.startswith(TYPED_MAGIC):
+        return None
+    _, image_bytes, types_bytes, root = TYPED_HEADER.unpack(head)
+    place = root if number is None else number
+    if place <= 0 or place % 64 != 0 or place > image_bytes - OBJECT_HEADER.size:
+        return None
+    header = read(base + place, OBJECT_HEADER.size)
+    if header is None:
+        return None
+    state, counts, size = OBJECT_HEADER.unpack(header)
+    if (state >> 40) % 16 != ALLOCATED or size > image_bytes - place - OBJECT_HEADER.size:
+        return None
+    name, class_bytes = types_of(base, types_bytes).get(counts >> 32, ("", size))
+    return Object("root" if number is None else str(number), base + place + OBJECT_HEADER.size, size, name, class_bytes)
 
 
 def handles_of(base):
-    """[(name, address, size, class)] of the pool that begins at `base`; none if no pool does."""
+    """The objects that have handles in the pool that begins at `base`; none if no pool does."""
     head = read(base, HEADER.size)
     if head is None or not head.startswith(MAGIC):
-        return []
+        root = typed_object(base)
+        return [root] if root is not None else []
     _, _, _, _, _, directory, capacity, _, _, _, entry_bytes, _ = HEADER.unpack(head)
     found = []
     if entry_bytes != RECORD.size or capacity > ENTRIES_MAX:
@@ -75,7 +134,8 @@ def handles_of(base):
             break
         for hashed, address, size, name in RECORD.iter_unpack(table):
             if hashed != 0:
-                found.append((name.split(b"\0")[0].decode("utf-8", "replace"), *object_at(address, size)))
+                place, own_size, class_name = object_at(address, size)
+                found.append(Object(text_in(name), place, own_size, class_name, own_size))
     return found
 
 
@@ -110,9 +170,27 @@ def class_named(name):
     return type_named(f"stillpoint::{head}<{listed}{' ' if listed.endswith('>') else ''}>")
 
 
-def type_of_handle(name, size, class_name):
-    found = class_named(class_name) if class_name else type_named(name) if re.fullmatch(r"[A-Za-z_][\w:]*", name) else None
-    return found if found is not None and found.sizeof == size else None
+def type_of(found):
+    """The program's type of an object, if it has the size that the pool knows."""
+    if found.class_name:
+        kind = class_named(found.class_name)
+    else:
+        kind = type_named(found.name) if re.fullmatch(r"[A-Za-z_][\w:]*", found.name) else None
+    return kind if kind is not None and kind.sizeof == found.class_bytes else None
+
+
+def pointer_to(found, type_name):
+    """To an object: with its type, or the one that is named."""
+    if type_name is None:
+        kind = type_of(found)
+    else:
+        text = type_name.string()
+        kind = type_named(text.rstrip("* "))
+        if kind is None:
+            raise gdb.GdbError(f'the program has no type "{text}"')
+        for _ in range(text.count("*")):
+            kind = kind.pointer()
+    return gdb.Value(found.address).cast((kind or gdb.lookup_type("void")).pointer())
 
 
 class Root(gdb.Function):
@@ -123,24 +201,25 @@ class Root(gdb.Function):
 
     def invoke(self, name, type_name=None):
         wanted = name.string()
-        for handle, address, size, class_name in all_handles():
-            if handle == wanted:
-                kind = self.wanted_type(type_name, handle, size, class_name)
-                return gdb.Value(address).cast((kind or gdb.lookup_type("void")).pointer())
-        known = ", ".join(handle[0] for handle in all_handles()[:20])
+        for handle in all_handles():
+            if handle.name == wanted:
+                return pointer_to(handle, type_name)
+        known = ", ".join(handle.name for handle in all_handles()[:20])
         raise gdb.GdbError(f'no pool has a handle "{wanted}"; there are: {known or "none"}')
 
-    @staticmethod
-    def wanted_type(type_name, handle, size, class_name):
-        if type_name is None:
-            return type_of_handle(handle, size, class_name)
-        text = type_name.string()
-        found = type_named(text.rstrip("* "))
-        if found is None:
-            raise gdb.GdbError(f'the program has no type "{text}"')
-        for _ in range(text.count("*")):
-            found = found.pointer()
-        return found
+
+class NumberedObject(gdb.Function):
+    """$sp_object(NUMBER[, "TYPE"]): a pointer to the object that `stillpoint dump` and `stillpoint check` name so."""
+
+    def __init__(self):
+        super().__init__("sp_object")
+
+    def invoke(self, number, type_name=None):
+        for base in mapped_bases():
+            found = typed_object(base, int(number))
+            if found is not None:
+                return pointer_to(found, type_name)
+        raise gdb.GdbError(f"no object has the number {int(number)} in a pool that is mapped; `stillpoint dump` shows them")
 
 
 class Stillpoint(gdb.Command):
@@ -160,9 +239,9 @@ class Roots(gdb.Command):
         handles = all_handles()
         if not handles:
             raise gdb.GdbError("no pool is mapped, or it has no handles")
-        for name, address, size, class_name in handles:
-            kind = type_of_handle(name, size, class_name) or class_name
-            print(f"{name}  {address:#x}  {size} bytes{f'  {kind}' if kind else ''}")
+        for handle in handles:
+            kind = type_of(handle) or handle.class_name
+            print(f"{handle.name}  {handle.address:#x}  {handle.size} bytes{f'  {kind}' if kind else ''}")
 
 
 def children_of(value):
@@ -253,6 +332,7 @@ def register_printers_of_libstdcxx():
 
 
 Root()
+NumberedObject()
 Stillpoint()
 Roots()
 register_printers()

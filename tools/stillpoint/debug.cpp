@@ -4,10 +4,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <unistd.h>
+#include <utility>
 
 #include "command.hpp"
 #include "core_file.hpp"
+#include "damaged_objects.hpp"
 #include "installation.hpp"
 #include "pool_image.hpp"
 #include "program_types.hpp"
@@ -20,12 +23,13 @@ namespace {
 constexpr std::string_view examples =
     "  stillpoint debug bank.pool ./bank\n"
     "  stillpoint debug bank.pool ./bank -- --batch -ex 'print *$sp_root(\"accounts\", \"struct account\")'\n"
-    "  stillpoint debug bank.pool -- --batch -ex 'stillpoint roots'\n";
+    "  stillpoint debug bank.pool -- --batch -ex 'stillpoint roots'\n"
+    "  stillpoint debug list.pool ./list -- --batch -ex 'print $sp_root(\"root\")->next'\n";
 
 constexpr std::string_view exit_code_lines =
     "  gdb's own; before it starts 64 wrong usage; 65 damaged, or not a pool; 66 no such file; 69 gdb is not\n"
-    "  installed, or a pool without handles; 71 no memory; 73 no room for a copy of the memory (TMPDIR);\n"
-    "  74 input/output error; 75 a process has the pool open (debug a copy of it); 77 no permission\n";
+    "  installed; 71 no memory; 73 no room for a copy of the memory (TMPDIR); 74 input/output error; 75 a\n"
+    "  process has the pool open (debug a copy of it); 77 no permission\n";
 
 /// Segments of a core file are counted by 16 bits, of which the last value has another meaning.
 constexpr std::size_t segments_max = 60'000;
@@ -63,6 +67,53 @@ std::vector<CoreSegment> segments_of(const PoolImage& image, ProgramTypes* progr
         }
     }
     return segments;
+}
+
+struct PoolCore {
+    std::uint64_t base = 0;          ///< where the pool's memory lies; 0: damage lets nothing be shown
+    Result<os::Descriptor> file{};
+    std::vector<Failure> damages;
+};
+
+Result<os::Descriptor> write_core(const std::vector<CoreSegment>& segments)
+{
+    const char* const folder = std::getenv("TMPDIR");
+    return write_core_file(folder == nullptr || *folder == '\0' ? "/tmp" : folder, segments);
+}
+
+/// Errors: as visit_pool_image().
+Result<PoolCore> core_of_image(const OpenedPool& opened, ProgramTypes* program, bool progress)
+{
+    PoolCore core;
+    auto verified = visit_pool_image(opened, progress, [&](const PoolImage& image) {
+        core.base = image.base_address();
+        core.file = write_core(segments_of(image, program));
+    });
+    if (!verified) {
+        return pass_on(verified.error());
+    }
+    core.damages = std::move(verified->damages);
+    return core;
+}
+
+/// As core_of_image(), where the engine maps pools without a session. Errors: as EngineDriver::show_memory.
+Result<PoolCore> core_of_memory(const OpenedPool& opened, bool progress)
+{
+    PoolCore core;
+    DamagedObjects damaged;
+    const auto keep = [](void* kept, std::span<const std::byte> memory) {
+        auto& made = *static_cast<PoolCore*>(kept);
+        made.base = reinterpret_cast<std::uintptr_t>(memory.data());
+        made.file = write_core({{made.base, memory}});
+    };
+    const ProgressLine line = progress_line(progress);
+    const auto shown = opened.driver->show_memory(opened.pool, damaged, keep, &core, line);
+    erase(line);
+    if (!shown) {
+        return pass_on(shown.error());
+    }
+    core.damages = std::move(damaged.kept);
+    return core;
 }
 
 int start_gdb(const std::string& gdb, const DebugArguments& arguments, std::uint64_t base, const os::Descriptor& core,
@@ -103,26 +154,21 @@ int debug(const DebugArguments& arguments, const std::vector<std::string>& optio
     }
     // Without debug information gdb still shows the pool's memory.
     auto program = arguments.program.empty() ? nullptr : ProgramTypes::open(arguments.program).value_or(nullptr);
-    const char* const folder = std::getenv("TMPDIR");
-    Result<os::Descriptor> core{};
-    std::uint64_t base = 0;
-    const auto verified = visit_pool_image(*opened, progress, [&](const PoolImage& image) {
-        base = image.base_address();
-        core = write_core_file(folder == nullptr || *folder == '\0' ? "/tmp" : folder, segments_of(image, program.get()));
-    });
-    if (!verified) {
-        return report_failure(verified.error());
-    }
-    for (const Failure& damage : verified->damages) {
-        print_error("stillpoint: damaged: {}\n", printable(damage.text()));
-    }
-    if (base == 0) {
-        return report_failure(verified->damages.front());  // The header of the image, without which nothing can be shown.
-    }
+    const auto core = opened->driver->show_memory != nullptr ? core_of_memory(*opened, progress)
+                                                             : core_of_image(*opened, program.get(), progress);
     if (!core) {
         return report_failure(core.error());
     }
-    return start_gdb(gdb, arguments, base, *core, options);
+    for (const Failure& damage : core->damages) {
+        print_error("stillpoint: damaged: {}\n", printable(damage.text()));
+    }
+    if (core->base == 0) {
+        return report_failure(core->damages.front());  // The header of the image, without which nothing can be shown.
+    }
+    if (!core->file) {
+        return report_failure(core->file.error());
+    }
+    return start_gdb(gdb, arguments, core->base, *core->file, options);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "json.hpp"
+#include "media/rados/rados_name.hpp"
 #include "output.hpp"
 #include "pool_access.hpp"
 #include "report.hpp"
@@ -14,8 +15,6 @@
 namespace stillpoint::tool {
 
 namespace {
-
-constexpr std::string_view prefix = "rados://";
 
 const char* word_of(Finding::Severity severity) { return severity == Finding::Severity::error ? "error" : "warning"; }
 
@@ -172,41 +171,13 @@ int exit_code_of(const ClusterFacts& facts, const ClusterVerdict& verdict)
 
 }  // namespace
 
-Result<ClusterName> parse_cluster_name(std::string_view place)
-{
-    const auto malformed = [&](std::string_view reason) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "{}: {}; a cluster's pool is named rados://CEPHPOOL, with ?conf=FILE&id=USER if need be",
-                    place, reason);
-    };
-    ClusterName name;
-    std::string_view rest = place.substr(std::min(prefix.size(), place.size()));
-    std::string_view query = rest.find('?') == rest.npos ? std::string_view{} : rest.substr(rest.find('?') + 1);
-    rest = rest.substr(0, rest.find('?'));
-    name.ceph_pool = rest.substr(0, rest.find('/'));  // The name of a pool in it changes nothing.
-    if (name.ceph_pool.empty()) {
-        return malformed("the Ceph pool is missing");
-    }
-    while (!query.empty()) {
-        const std::string_view item = query.substr(0, query.find('&'));
-        query.remove_prefix(std::min(item.size() + 1, query.size()));
-        if (item.starts_with("conf=/")) {
-            name.configuration = item.substr(5);
-        } else if (item.starts_with("id=") && item.size() > 3) {
-            name.user = item.substr(3);
-        } else {
-            return malformed("after the question mark come conf=FILE (an absolute path) and id=USER, and nothing else");
-        }
-    }
-    return name;
-}
-
 int doctor_cluster(std::string_view place, bool as_json)
 {
-    const auto name = parse_cluster_name(place);
+    const auto name = parse_ceph_pool(place);
     if (!name) {
         return report_error(exit_codes::usage, name.error().text());
     }
-    const auto facts = probe_cluster(*name);
+    const auto facts = probe_cluster({name->ceph_pool, name->configuration, name->user.empty() ? "admin" : name->user});
     if (!facts) {
         return report_failure(facts.error());
     }

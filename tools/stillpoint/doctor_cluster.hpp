@@ -81,10 +81,10 @@ struct ClusterVerdict {
 
 [[nodiscard]] ClusterVerdict judge_cluster(const ClusterFacts& facts);
 
-/// `place`: rados://CEPHPOOL, with ?conf=FILE&id=USER. Errors: invalid_argument.
-[[nodiscard]] Result<ClusterName> parse_cluster_name(std::string_view place);
+/// The command that gives the user the rights for a pool there.
+[[nodiscard]] std::string command_for_rights(const ClusterFacts& facts);
 
-/// The command for such a place: its exit code.
+/// The command for rados://CEPHPOOL, with ?conf=FILE&id=USER: its exit code.
 [[nodiscard]] int doctor_cluster(std::string_view place, bool json);
 
 }  // namespace stillpoint::tool

@@ -188,10 +188,8 @@ Result<ClusterFacts> probe_cluster(const ClusterName& name)
     try {
         const auto map = ask(**connection, facts, "osd dump");
         if (!map) {
-            return fail(SP_E_POOL_READ_ONLY, EACCES,
-                        "{} may not read the cluster's map; give it the right: ceph auth caps {} mon 'profile "
-                        "simple-rados-client-with-blocklist' osd 'allow rwx pool={}'",
-                        facts.user, facts.user, facts.pool);
+            return fail(SP_E_POOL_READ_ONLY, EACCES, "{} may not read the cluster's map; give it the right: {}", facts.user,
+                        command_for_rights(facts));
         }
         facts.fsid = map->value("fsid", "");
         read_map(**connection, facts, *map);

@@ -178,8 +178,7 @@ private:
 
     void judge_rights()
     {
-        const std::string rights = text_of("ceph auth caps {} mon 'profile simple-rados-client-with-blocklist' osd 'allow rwx pool={}'",
-                                           facts_.user, facts_.pool);
+        const std::string rights = command_for_rights(facts_);
         if (facts_.write_error.value_or(0) != 0) {
             const int error = *facts_.write_error;
             if (error == EPERM || error == EACCES) {
@@ -222,6 +221,11 @@ private:
 };
 
 }  // namespace
+
+std::string command_for_rights(const ClusterFacts& facts)
+{
+    return text_of("ceph auth caps {} mon 'profile simple-rados-client-with-blocklist' osd 'allow rwx pool={}'", facts.user, facts.pool);
+}
 
 ClusterVerdict judge_cluster(const ClusterFacts& facts) { return Judge(facts).judge(); }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "damaged_objects.hpp"
 #include "dump.hpp"
 #include "json.hpp"
 #include "pool_access.hpp"
@@ -17,21 +18,6 @@ namespace {
 
 constexpr std::uint64_t bytes_of_row = 16;
 constexpr std::uint64_t objects_default = 1000;
-
-/// Damaged objects, which are told beside those that can be shown.
-class DamagedObjects final : public Findings {
-public:
-    std::vector<Failure> kept;
-
-private:
-    void tell(const Failure& failure, bool is_damage) override
-    {
-        constexpr std::size_t kept_max = 100;
-        if (is_damage && kept.size() < kept_max) {
-            kept.push_back(failure);
-        }
-    }
-};
 
 struct Printing {
     const DumpArguments& arguments;

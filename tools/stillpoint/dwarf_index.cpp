@@ -111,6 +111,41 @@ bool referred(Dwarf_Die& die, unsigned attribute, Dwarf_Die& found)
     return dwarf_attr_integrate(&die, attribute, &reference) != nullptr && dwarf_formref_die(&reference, &found) != nullptr;
 }
 
+std::uint64_t offset_of(Dwarf_Die& die)
+{
+    Dwarf_Attribute place;
+    if (dwarf_attr(&die, DW_AT_data_member_location, &place) == nullptr) {
+        return 0;
+    }
+    Dwarf_Word number = 0;
+    if (dwarf_formudata(&place, &number) == 0) {
+        return number;
+    }
+    Dwarf_Op* operations = nullptr;
+    std::size_t count = 0;
+    if (dwarf_getlocation(&place, &operations, &count) == 0 && count == 1 && operations[0].atom == DW_OP_plus_uconst) {
+        return operations[0].number;
+    }
+    return not_said;
+}
+
+std::optional<std::uint64_t> address_of(Dwarf_Die& die)
+{
+    Dwarf_Attribute place;
+    Dwarf_Op* operations = nullptr;
+    std::size_t count = 0;
+    if (dwarf_attr(&die, DW_AT_location, &place) == nullptr || dwarf_getlocation(&place, &operations, &count) != 0 || count != 1) {
+        return std::nullopt;
+    }
+    Dwarf_Addr address = operations[0].number;
+    Dwarf_Attribute listed;
+    const bool is_listed = operations[0].atom == DW_OP_addrx || operations[0].atom == DW_OP_GNU_addr_index;
+    if (is_listed && (dwarf_getlocation_attr(&place, &operations[0], &listed) != 0 || dwarf_formaddr(&listed, &address) != 0)) {
+        return std::nullopt;
+    }
+    return is_listed || operations[0].atom == DW_OP_addr ? std::optional<std::uint64_t>(address) : std::nullopt;
+}
+
 tl::expected<std::unique_ptr<DwarfIndex>, ProgramError> DwarfIndex::open(const std::string& path)
 {
     const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,6 +21,12 @@ namespace stillpoint::tool {
 [[nodiscard]] bool has_flag(Dwarf_Die& die, unsigned attribute);
 /// The entry that an attribute refers to; false: none.
 [[nodiscard]] bool referred(Dwarf_Die& die, unsigned attribute, Dwarf_Die& found);
+
+inline constexpr std::uint64_t not_said = UINT64_MAX;
+/// The place of a member in its record; not_said: it depends on the object (a virtual base).
+[[nodiscard]] std::uint64_t offset_of(Dwarf_Die& member);
+/// Where a variable lies in the file; nullopt: nowhere, or not at one place: it is a thread's own, or lies in a register.
+[[nodiscard]] std::optional<std::uint64_t> address_of(Dwarf_Die& variable);
 
 /// Calls visit(child) for each child, until it returns false.
 template <class Visit>

@@ -23,9 +23,6 @@ struct IncrementArguments {
 /// `stillpoint copy --incremental-since`. The exit code.
 int copy_increment(const IncrementArguments& arguments);
 
-/// The state of the file of a pool, but for its digest, which is 0. Errors: pool_corrupt, io.
-[[nodiscard]] Result<layout::FileState> state_of(const OpenedPool& opened);
-
 /// Opens them, and verifies that each follows the one before: nothing is made of a chain that has a gap. "-" is standard input, which is
 /// kept in `folder` meanwhile, without a name. Errors: as IncrementFile::open; invalid_argument (they do not follow each other).
 [[nodiscard]] Result<std::vector<IncrementFile>> open_chain(const std::vector<std::string>& paths, const std::string& folder);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <memory>
 
 #include "increment.hpp"
@@ -10,7 +9,7 @@
 #include "media/copied_medium.hpp"
 #include "os/clock.hpp"
 #include "piped_file.hpp"
-#include "pool/commit_record.hpp"
+#include "pool/pool_increment.hpp"
 #include "pool/uuid.hpp"
 #include "pool_access.hpp"
 
@@ -80,15 +79,6 @@ Result<PageDigests> add(CopiedFile& file, const PageDigests& before, const Incre
     return std::move(adding.digests);
 }
 
-std::string time_text(std::uint64_t unix_seconds)
-{
-    const auto seconds = static_cast<std::time_t>(unix_seconds);
-    std::tm parts{};
-    localtime_r(&seconds, &parts);
-    char text[64];
-    return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts)};
-}
-
 Json json_of(const IncrementFile& increment)
 {
     const layout::IncrementHeader& header = increment.header();
@@ -104,16 +94,6 @@ Json json_of(const IncrementFile& increment)
 }
 
 }  // namespace
-
-Result<layout::FileState> state_of(const OpenedPool& opened)
-{
-    const auto record = load_commit_record(opened.pool);
-    if (!record) {
-        return pass_on(record.error());
-    }
-    const PoolFacts& facts = opened.pool.facts();
-    return layout::FileState{*record ? (*record)->epoch : 0, facts.generation, facts.file_bytes, 0};
-}
 
 Result<std::vector<IncrementFile>> open_chain(const std::vector<std::string>& paths, const std::string& folder)
 {
@@ -147,7 +127,7 @@ Result<std::vector<IncrementFile>> open_chain(const std::vector<std::string>& pa
 Result<void> add_increments(CopiedFile& file, const std::string& from, const std::vector<IncrementFile>& chain)
 {
     const auto opened = open_pool_of(from, std::make_unique<CopiedMedium>(file, from, -1), true);
-    const auto state = opened ? state_of(*opened) : Result<layout::FileState>(pass_on(opened.error()));
+    const auto state = opened ? state_of(opened->pool) : Result<layout::FileState>(pass_on(opened.error()));
     if (!state) {
         return pass_on(state.error());
     }
@@ -190,7 +170,7 @@ int tell_of_increment(const std::string& path, bool json)
           header.engine_layout_version);
     print("follows          the copy of epoch {}\n", header.base.epoch);
     print("durable epoch    {}\n", header.own.epoch);
-    print("made             {}\n", time_text(header.created_unix_seconds));
+    print("made             {}\n", local_time_text(header.created_unix_seconds));
     print("pages            {} changed, {} cleared, of a pool of {}\n", header.changed_pages, header.cleared_pages,
           size_text(header.own.file_bytes));
     print("file             {}\n", size_text(header.increment_bytes));

@@ -1,6 +1,5 @@
 // `stillpoint info`: what a pool is, without opening it for writing.
 
-#include <ctime>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -67,15 +66,6 @@ std::string_view durability_text(Durability durability) { return durability == D
 bool is_emulated(const InfoArguments& arguments, const PoolFacts& facts)
 {
     return facts.durability == Durability::power && lies_in_memory(arguments.path);
-}
-
-std::string time_text(std::uint64_t unix_seconds)
-{
-    const auto seconds = static_cast<std::time_t>(unix_seconds);
-    std::tm parts{};
-    localtime_r(&seconds, &parts);
-    char text[64];
-    return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts)};
 }
 
 /// How the last run ended, as far as the file tells.
@@ -189,7 +179,7 @@ void print_text(const InfoArguments& arguments, const Findings& found)
           is_emulated(arguments, facts) ? " (emulated: the file lies in memory, which ends with the machine)" : "");
     print("state            {}\n", state_text(found));
     print("durable epoch    {}\n", found.recovery.epoch);
-    print("opened           {} times, created {}\n", facts.generation, time_text(facts.created_unix_seconds));
+    print("opened           {} times, created {}\n", facts.generation, local_time_text(facts.created_unix_seconds));
     print("durable memory   {} now, {} at most, at address {:#x}\n", size_text(facts.image_bytes), size_text(facts.image_bytes_max),
           facts.base_address);
     print("file             {} in {} segment{}\n", size_text(facts.file_bytes), found.segments, found.segments == 1 ? "" : "s");

@@ -1,6 +1,7 @@
 #include "pool_access.hpp"
 
 #include <cstdio>
+#include <ctime>
 #include <unistd.h>
 
 #include "api/registry.hpp"
@@ -254,6 +255,15 @@ std::string size_text(std::uint64_t bytes)
         digits.resize(digits.size() - 2);
     }
     return digits + " " + std::string(units[unit]);
+}
+
+std::string local_time_text(std::uint64_t unix_seconds)
+{
+    const auto seconds = static_cast<std::time_t>(unix_seconds);
+    std::tm parts{};
+    localtime_r(&seconds, &parts);
+    char text[64];
+    return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts)};
 }
 
 }  // namespace stillpoint::tool

@@ -86,5 +86,7 @@ void erase(ProgressLine progress);
 
 /// "1.5 GiB", "64 MiB", "4096 B".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
+/// "2026-11-28 16:10:00 +0000", in the user's time zone.
+[[nodiscard]] std::string local_time_text(std::uint64_t unix_seconds);
 
 }  // namespace stillpoint::tool

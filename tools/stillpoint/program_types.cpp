@@ -17,7 +17,6 @@ constexpr std::size_t members_max = 4096;
 constexpr std::size_t enumerators_max = 65536;
 constexpr std::uint64_t size_max = std::uint64_t{1} << 40;  ///< no more than the window of durable addresses
 constexpr std::uint64_t pointer_bytes = 8;
-constexpr std::uint64_t not_said = UINT64_MAX;
 
 constexpr std::string_view locks[] = {"pthread_mutex_t",      "pthread_cond_t",  "pthread_rwlock_t",  "pthread_spinlock_t",
                                       "pthread_barrier_t",    "std::mutex",      "std::shared_mutex", "std::condition_variable",
@@ -59,43 +58,6 @@ bool is_tagged_in_c(Dwarf_Die& die)
     Dwarf_Die unit;
     const int language = dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr ? dwarf_srclang(&unit) : -1;
     return language == DW_LANG_C || language == DW_LANG_C89 || language == DW_LANG_C99 || language == DW_LANG_C11;
-}
-
-/// The place of a member in its record; not_said: it depends on the object (a virtual base).
-std::uint64_t offset_of(Dwarf_Die& die)
-{
-    Dwarf_Attribute place;
-    if (dwarf_attr(&die, DW_AT_data_member_location, &place) == nullptr) {
-        return 0;
-    }
-    Dwarf_Word number = 0;
-    if (dwarf_formudata(&place, &number) == 0) {
-        return number;
-    }
-    Dwarf_Op* operations = nullptr;
-    std::size_t count = 0;
-    if (dwarf_getlocation(&place, &operations, &count) == 0 && count == 1 && operations[0].atom == DW_OP_plus_uconst) {
-        return operations[0].number;
-    }
-    return not_said;
-}
-
-/// Where a variable lies in the file; nullopt: nowhere, or not at one place: it is a thread's own, or lies in a register.
-std::optional<std::uint64_t> address_of(Dwarf_Die& die)
-{
-    Dwarf_Attribute place;
-    Dwarf_Op* operations = nullptr;
-    std::size_t count = 0;
-    if (dwarf_attr(&die, DW_AT_location, &place) == nullptr || dwarf_getlocation(&place, &operations, &count) != 0 || count != 1) {
-        return std::nullopt;
-    }
-    Dwarf_Addr address = operations[0].number;
-    Dwarf_Attribute listed;
-    const bool is_listed = operations[0].atom == DW_OP_addrx || operations[0].atom == DW_OP_GNU_addr_index;
-    if (is_listed && (dwarf_getlocation_attr(&place, &operations[0], &listed) != 0 || dwarf_formaddr(&listed, &address) != 0)) {
-        return std::nullopt;
-    }
-    return is_listed || operations[0].atom == DW_OP_addr ? std::optional<std::uint64_t>(address) : std::nullopt;
 }
 
 }  // namespace
@@ -363,13 +325,41 @@ struct ProgramTypes::Reader {
             }
             const bool is_static = has_flag(child, DW_AT_external) || has_flag(child, DW_AT_declaration);
             if ((tag == DW_TAG_member && !is_static) || tag == DW_TAG_inheritance) {
-                add_member(child, tag == DW_TAG_inheritance, type);
+                if (auto member = read_member(child, tag == DW_TAG_inheritance)) {
+                    type.members.push_back(std::move(*member));
+                }
+            } else if (tag == DW_TAG_variant_part && type.variants.empty()) {
+                read_variants(child, type);
             }
             return type.members.size() < members_max;
         });
     }
 
-    void add_member(Dwarf_Die& child, bool is_base, ProgramType& type)
+    void read_variants(Dwarf_Die& part, ProgramType& type)
+    {
+        Dwarf_Die discriminant;
+        if (referred(part, DW_AT_discr, discriminant) && offset_of(discriminant) != not_said) {
+            const TypeId number = id_of_target(discriminant);
+            complete(number);
+            type.discriminant_offset = offset_of(discriminant);
+            type.discriminant_bytes = std::min(entries[number].type.size, sizeof(std::uint64_t));
+        }
+        for_each_child(part, [&](Dwarf_Die& variant) {
+            Dwarf_Die child;
+            // A list of values is for compilers of other languages.
+            const bool is_read = dwarf_tag(&variant) == DW_TAG_variant && dwarf_hasattr(&variant, DW_AT_discr_list) == 0 &&
+                                 dwarf_child(&variant, &child) == 0 && dwarf_tag(&child) == DW_TAG_member;
+            if (auto member = is_read ? read_member(child, false) : std::nullopt) {
+                const bool has_value = dwarf_hasattr(&variant, DW_AT_discr_value) != 0;
+                type.variants.push_back(
+                    {std::move(*member), has_value ? std::optional(number_of(variant, DW_AT_discr_value, 0)) : std::nullopt});
+            }
+            return type.variants.size() < members_max;
+        });
+    }
+
+    /// nullopt: its place depends on the object.
+    std::optional<TypeMember> read_member(Dwarf_Die& child, bool is_base)
     {
         TypeMember member;
         member.is_base = is_base;
@@ -382,7 +372,7 @@ struct ProgramTypes::Reader {
         }
         member.offset = offset_of(child);
         if (member.offset == not_said) {
-            return;
+            return std::nullopt;
         }
         const std::uint64_t bits = number_of(child, DW_AT_bit_size, 0);
         if (bits != 0 && bits <= 64) {
@@ -398,7 +388,7 @@ struct ProgramTypes::Reader {
             member.bit_offset = static_cast<std::uint32_t>(first % 8);
             member.bits = static_cast<std::uint32_t>(bits);
         }
-        type.members.push_back(std::move(member));
+        return member;
     }
 
     std::unique_ptr<DwarfIndex> index;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,12 @@ struct TypeMember {
     bool is_base = false;          ///< a base class
 };
 
+/// A member that is there only while the discriminant of its record has that value: a variant of an enum of Rust.
+struct TypeVariant {
+    TypeMember member;
+    std::optional<std::uint64_t> value;  ///< nullopt: it is there while no other variant is
+};
+
 struct ProgramType {
     TypeKind kind = TypeKind::opaque;
     std::string name;
@@ -52,8 +59,14 @@ struct ProgramType {
     bool is_unbounded = false;  ///< an array of which the program does not say how long it is
     bool is_union = false;
     std::vector<TypeMember> members;
+    std::vector<TypeVariant> variants;
+    std::uint64_t discriminant_offset = 0;
+    std::uint64_t discriminant_bytes = 0;  ///< 0: there is none, since one variant is always there
     std::vector<std::pair<std::int64_t, std::string>> enumerators;
     std::vector<TypeId> arguments;  ///< types that a template was made for
+
+    /// The variant that a record with these bytes has; nullptr: none.
+    [[nodiscard]] const TypeVariant* variant_in(std::span<const std::byte> record) const noexcept;
 };
 
 struct ProgramVariable {

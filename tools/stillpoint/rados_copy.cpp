@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <thread>
 #include <unistd.h>
 
@@ -33,30 +34,42 @@ MediumOptions options_for(const std::string& path)
     return options;
 }
 
-tl::unexpected<Failure> no_memory(const std::string& path) { return fail(SP_E_NO_MEMORY, ENOMEM, "no memory to copy {}", path); }
-
-/// Reads the whole medium into a pipe, up to the first failure, at which the pipe ends.
-Result<void> pump(const Medium& from, int pipe)
+/// Reads the whole medium, piece by piece, until `take` wants no more: Result<bool>(offset, piece). Errors: no_memory, the medium's, those
+/// of `take`.
+template <class Take>
+Result<void> read_pieces(const Medium& from, Take take)
 {
     const Pages piece = new_piece();
     if (piece == nullptr) {
-        return no_memory(std::string(from.path()));
+        return fail(SP_E_NO_MEMORY, ENOMEM, "no memory to copy {}", from.path());
     }
     for (std::uint64_t at = 0; at < from.size_bytes();) {
         const std::size_t size = std::min<std::uint64_t>(largest_piece_bytes, from.size_bytes() - at);
         if (auto read = from.read(at, {piece.get(), size}); !read) {
             return read;
         }
-        for (std::size_t done = 0; done < size;) {
-            const ssize_t written = write(pipe, piece.get() + done, size - done);
-            if (written < 0 && errno != EINTR) {
-                return {};  // The reader has failed, and says why.
-            }
-            done += written > 0 ? static_cast<std::size_t>(written) : 0;
+        const Result<bool> taken = take(at, std::span<const std::byte>(piece.get(), size));
+        if (!taken || !*taken) {
+            return taken ? Result<void>{} : Result<void>{pass_on(taken.error())};
         }
         at += size;
     }
     return {};
+}
+
+/// Reads the whole medium into a pipe, up to the first failure, at which the pipe ends.
+Result<void> pump(const Medium& from, int pipe)
+{
+    return read_pieces(from, [pipe](std::uint64_t, std::span<const std::byte> piece) -> Result<bool> {
+        while (!piece.empty()) {
+            const ssize_t written = write(pipe, piece.data(), piece.size());
+            if (written < 0 && errno != EINTR) {
+                return false;  // The reader has failed, and says why.
+            }
+            piece = piece.subspan(written > 0 ? static_cast<std::size_t>(written) : 0);
+        }
+        return true;
+    });
 }
 
 /// The pages of a piece that hold something: others read as zeroes where nothing was written.
@@ -79,25 +92,20 @@ std::size_t written_runs(std::span<const std::byte> piece, std::uint64_t offset,
 
 Result<void> copy_pages(const Medium& from, Medium& to, PoolFileCopyFigures& figures, CopyProgress line)
 {
-    const Pages piece = new_piece();
     const auto runs = std::make_unique<std::array<BlockWrite, largest_piece_bytes / page_bytes>>();
-    if (piece == nullptr) {
-        return no_memory(std::string(from.path()));
-    }
-    for (std::uint64_t at = 0; at < from.size_bytes();) {
-        const std::size_t size = std::min<std::uint64_t>(largest_piece_bytes, from.size_bytes() - at);
-        if (auto read = from.read(at, {piece.get(), size}); !read) {
-            return read;
-        }
-        const std::size_t count = written_runs({piece.get(), size}, at, *runs);
+    const auto put = [&](std::uint64_t at, std::span<const std::byte> piece) -> Result<bool> {
+        const std::size_t count = written_runs(piece, at, *runs);
         if (auto written = to.write(std::span(*runs).first(count)); !written) {
-            return written;
+            return pass_on(written.error());
         }
-        at += size;
-        figures.bytes_read += size;
+        figures.bytes_read += piece.size();
         if (line != nullptr) {
-            line(at, from.size_bytes());
+            line(at + piece.size(), from.size_bytes());
         }
+        return true;
+    };
+    if (auto copied = read_pieces(from, put); !copied) {
+        return copied;
     }
     figures.bytes_written = to.counters().bytes_written;
     return to.sync();

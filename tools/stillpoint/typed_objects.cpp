@@ -83,6 +83,9 @@ private:
                     follow(member.type, address + member.offset, path_of_member(path, member.name), nesting + 1);
                 }
             }
+            if (const TypeVariant* const variant = type.variant_in(image_.at(address, type.size))) {
+                follow(variant->member.type, address + variant->member.offset, path, nesting + 1);
+            }
         } else if (type.kind == TypeKind::array && may_have_pointers(type.target)) {
             const std::uint64_t step = program_.type(type.target).size;
             for (std::uint64_t i = 0; step != 0 && i < std::min(type.count, elements_max); ++i) {
@@ -172,6 +175,24 @@ struct Comparison {
             if (old != now && changes.size() < changes_max) {
                 changes.push_back({name, text_of("{}:{}", member.type_name, member.bits), place, old, now});
             }
+        }
+        if (!type.variants.empty()) {
+            compare_variants(type, offset, path, nesting);
+        }
+    }
+
+    void compare_variants(const ProgramType& type, std::uint64_t offset, const std::string& path, unsigned nesting)
+    {
+        const TypeVariant* const old = type.variant_in(before.subspan(offset, type.size));
+        const TypeVariant* const now = type.variant_in(after.subspan(offset, type.size));
+        if (old == now) {
+            if (now != nullptr) {
+                compare(now->member.type, now->member.type_name, offset + now->member.offset, path, nesting + 1);
+            }
+        } else if (changes.size() < changes_max) {
+            constexpr std::string_view none = "no variant";
+            changes.push_back({path, type.name, offset, std::string(old != nullptr ? old->member.name : none),
+                               std::string(now != nullptr ? now->member.name : none)});
         }
     }
 

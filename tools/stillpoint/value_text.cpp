@@ -43,7 +43,8 @@ void print_node(const ValueNode& value, std::size_t indent);
 
 bool is_plain(const ValueNode& value)
 {
-    return !value.text.empty() && value.note.empty() && value.pointee.empty() && value.points_to == PointsTo::no_pointer;
+    return !value.text.empty() && value.note.empty() && value.pointee.empty() && value.members.empty() &&
+           value.points_to == PointsTo::no_pointer;
 }
 
 /// Numbers of an array in rows, each with the place of its first; false: they are something else.
@@ -121,6 +122,9 @@ void print_value(const ValueNode& value)
             print_members(pointee, 4);
         }
         return;
+    }
+    if (!value.text.empty()) {
+        print("  = {}\n", printable(value.text));
     }
     print_members(value, 2);
 }

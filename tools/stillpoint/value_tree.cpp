@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "output.hpp"
 
@@ -139,9 +140,28 @@ void ValueReader::read_record(ValueNode& node, const ProgramType& type, Place pl
             node.members.back().note = "base class";
         }
     }
+    if (!type.variants.empty()) {
+        read_variant(node, type, place, path);
+    }
     if (type.name.starts_with("std::")) {
         unwrap(node);
     }
+}
+
+/// The name of the variant is the value, and its fields are the record's.
+void ValueReader::read_variant(ValueNode& node, const ProgramType& type, Place place, const Path& path)
+{
+    const TypeVariant* const variant = type.variant_in(image_.at(place.address, type.size));
+    if (variant == nullptr) {
+        node.note = "its discriminant is that of no variant";
+        return;
+    }
+    const TypeMember& member = variant->member;
+    ValueNode value = read_value(member.name, member.type_name, member.type, {place.address + member.offset, place.end}, path);
+    node.text = member.name;
+    node.note = std::move(value.note);
+    node.left_out += value.left_out;
+    std::ranges::move(value.members, std::back_inserter(node.members));
 }
 
 void ValueReader::read_array(ValueNode& node, const ProgramType& type, Place place, const Path& path)

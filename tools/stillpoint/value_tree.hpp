@@ -34,7 +34,7 @@ struct ValueNode {
     std::string type;
     std::uint64_t address = 0;
     std::uint64_t size_bytes = 0;
-    std::string text;  ///< the value, of scalars and pointers
+    std::string text;  ///< the value, of scalars and pointers; of an enum of Rust its variant
     std::string note;
     std::vector<ValueNode> members;  ///< fields, or elements
     std::uint64_t left_out = 0;      ///< elements that the limit leaves out
@@ -76,6 +76,7 @@ private:
 
     ValueNode read_value(std::string name, std::string type_name, TypeId type, Place place, const Path& path);
     void read_record(ValueNode& node, const ProgramType& type, Place place, const Path& path);
+    void read_variant(ValueNode& node, const ProgramType& type, Place place, const Path& path);
     void read_array(ValueNode& node, const ProgramType& type, Place place, const Path& path);
     void read_pointer(ValueNode& node, const ProgramType& type, const Path& path);
     /// False: the type is not one that is known by its name, or has not the members of one.

@@ -100,9 +100,10 @@ class Pool:
         """Makes durable now what was done so far. Not inside a section."""
         check(lib.sp_checkpoint())
 
-    def copy(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Copies the pool to a new file while the program goes on."""
-        check(lib.sp_copy(os.fsencode(path)))
+    def copy(self, path: Union[str, "os.PathLike[str]"], since: Union[str, "os.PathLike[str]", None] = None) -> None:
+        """Copies the pool to a new file while the program goes on: all of it, or what has changed since the copy or increment `since`,
+        as an increment for `stillpoint restore`."""
+        check(lib.sp_copy(os.fsencode(path)) if since is None else lib.sp_copy_since(os.fsencode(path), os.fsencode(since)))
 
     def statistic(self, name: str) -> int:
         """A figure of `stillpoint stats`."""

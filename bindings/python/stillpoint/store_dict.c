@@ -43,16 +43,22 @@ static int find_slot(sppy_dict* dict, const sppy_value* key, uint64_t hash, uint
     return SPPY_DAMAGED;
 }
 
-int sppy_dict_get(sppy_dict* dict, const sppy_value* key, sppy_value* value)
+/* The entry of the key. */
+static int find_entry(sppy_dict* dict, const sppy_value* key, sppy_entry** entry)
 {
-    const uint64_t hash = hash_of(key);
     uint64_t slot = 0;
-    sppy_entry* entry = NULL;
     if (dict->count == 0) {
         return SPPY_MISSING;
     }
-    const int code = find_slot(dict, key, hash, &slot, &entry);
-    return code != SP_OK ? code : entry == NULL ? SPPY_MISSING : sppy_read_cell(&entry->value, value);
+    const int code = find_slot(dict, key, hash_of(key), &slot, entry);
+    return code == SP_OK && *entry == NULL ? SPPY_MISSING : code;
+}
+
+int sppy_dict_get(sppy_dict* dict, const sppy_value* key, sppy_value* value)
+{
+    sppy_entry* entry = NULL;
+    const int code = find_entry(dict, key, &entry);
+    return code != SP_OK ? code : sppy_read_cell(&entry->value, value);
 }
 
 /* The entries in other tables of `capacity`, without those that were deleted. */
@@ -124,15 +130,10 @@ int sppy_dict_set(sppy_dict* dict, const sppy_value* key, const sppy_value* valu
 
 int sppy_dict_delete(sppy_dict* dict, const sppy_value* key, uint64_t* left_over)
 {
-    const uint64_t hash = hash_of(key);
-    uint64_t slot = 0;
     sppy_entry* entry = NULL;
-    if (dict->count == 0) {
-        return SPPY_MISSING;
-    }
-    const int code = find_slot(dict, key, hash, &slot, &entry);
-    if (code != SP_OK || entry == NULL) {
-        return code != SP_OK ? code : SPPY_MISSING;
+    const int code = find_entry(dict, key, &entry);
+    if (code != SP_OK) {
+        return code;
     }
     sppy_empty_cell(&entry->value, left_over);
     sppy_empty_cell(&entry->key, left_over);

@@ -150,7 +150,8 @@ def refusals(pool, _):
                  lambda: pool.dict("d")["none"],
                  lambda: pool.list("it")[5], lambda: pool.dict("d").__setitem__((1, []), 2), lambda: pool.dict("n" * 5),
                  lambda: pool.delete("none"),
-                 lambda: pool.statistic("none"), lambda: pool.copy("/none/there"), lambda: pool.array("a", 3, object),
+                 lambda: pool.statistic("none"), lambda: pool.copy("/none/there"), lambda: pool.copy("new", since="/none/base"),
+                 lambda: pool.array("a", 3, object),
                  lambda: pool.list("it").append("x" * (1 << 28))):
         try:
             call()

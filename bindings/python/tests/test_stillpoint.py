@@ -66,9 +66,10 @@ class Package(unittest.TestCase):
                                        "KeyError 'none'",
                                        "IndexError", "TypeError a durable container cannot hold a list", "KeyError 'none'",
                                        "StillpointError",
-                                       "StillpointError", "TypeError a durable array has numbers", "MemoryError"), strict=False):
+                                       "StillpointError", "StillpointError", "TypeError a durable array has numbers", "MemoryError"),
+                               strict=False):
             self.assertTrue(line.startswith(begin), f"{line!r} does not begin with {begin!r}")
-        self.assertEqual(len(lines), 12, lines)
+        self.assertEqual(len(lines), 13, lines)
         self.assertIn("the checkpoint waits for the caller", lines[-1])
 
     def test_a_wait_has_a_level(self):

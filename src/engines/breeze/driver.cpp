@@ -25,6 +25,7 @@ EngineDriver driver() noexcept
     made.opened_by = "nvm_pool_create and nvm_pool_open of stillpoint/breeze.h";
     made.more_formats = {&pool_format(true), 1};
     made.show_objects = &show_objects;
+    made.show_memory = &show_memory;
     made.compact = &compact_pool;
     made.convert = &convert_pool;
     made.salvage_objects = &salvage_objects;

@@ -241,4 +241,17 @@ Result<ObjectFigures> show_objects(const Pool& pool, const ObjectRequest& reques
     return View((*opened)->parts(), request, show, context).run();
 }
 
+Result<void> show_memory(const Pool& pool, Findings& findings, void (*show)(void* context, std::span<const std::byte> memory),
+                         void* context, void (*progress)(std::uint64_t done, std::uint64_t total))
+{
+    auto opened = open_copy(pool, findings, progress);
+    if (!opened) {
+        return pass_on(opened.error());
+    }
+    PoolParts& parts = (*opened)->parts();
+    parts.counts.drain();
+    show(context, {parts.memory.base(), parts.memory.bytes()});
+    return {};
+}
+
 }  // namespace stillpoint::breeze

@@ -85,6 +85,21 @@ Result<MediumOptions> medium_options(const std::string& path, const nvm_options*
     return made;
 }
 
+/// Option `damaged` is of sessions. Without one it can only mean this pool, and an opening for writing is not what it asks for.
+/// Errors: unsupported.
+Result<void> check_damaged_option(const std::string& path)
+{
+    const char* const damaged = os::environment_variable("STILLPOINT_DAMAGED");
+    if (damaged == nullptr || std::strcmp(damaged, "refuse") == 0 || os::environment_variable("STILLPOINT_POOL") != nullptr) {
+        return {};
+    }
+    return fail(
+        SP_E_UNSUPPORTED, 0,
+        "{}: nvm_pool_open cannot open it with STILLPOINT_DAMAGED={}: pools of objects have no older epochs, and their opening writes "
+        "to them; `stillpoint dump {}` shows what is there, `stillpoint salvage {} NEW` makes a pool of all that is sound",
+        path, damaged, path, path);
+}
+
 OpenOptions open_options(const nvm_options* options)
 {
     OpenOptions made;
@@ -264,6 +279,9 @@ Result<BreezePool*> obtain_pool(const std::string& path, std::uint64_t size_byte
 
 Result<BreezePool*> open_pool_file(const std::string& path, const nvm_options* options)
 {
+    if (auto allowed = check_damaged_option(path); !allowed) {
+        return pass_on(allowed.error());
+    }
     const auto medium_wanted = medium_options(path, options);
     if (!medium_wanted) {
         return pass_on(medium_wanted.error());
@@ -280,6 +298,11 @@ Result<BreezePool*> open_pool_file(const std::string& path, const nvm_options* o
         return pass_on(fits.error());
     }
     auto opened = BreezePool::open(std::move(*pool), open_options(options));
+    if (!opened && opened.error().code == SP_E_POOL_CORRUPT) {
+        return fail(SP_E_POOL_CORRUPT, opened.error().os_error,
+                    "{}; `stillpoint check {}` lists all damage, `stillpoint salvage {} NEW` makes a pool of what is proved",
+                    opened.error().text(), path, path);
+    }
     return opened ? keep(std::move(*opened)) : Result<BreezePool*>(pass_on(opened.error()));
 }
 

@@ -46,9 +46,11 @@ void Scan::report(std::uint64_t block, const char* what)
                                     pool_.memory.medium().path(), what, block)
                                    .value());
     } else if (pool_.damaged_objects <= reports_max) {
-        os::log(os::Severity::warning,
-                "{}: {} of the object at {:#x} (byte {} of the image) is damaged; the object is kept, and never freed",
-                pool_.memory.medium().path(), what, pool_.base() + block + object_header_bytes, block);
+        os::log(
+            os::Severity::warning,
+            "{}: {} of the object at {:#x} (byte {} of the image) is damaged; the object is kept, and never freed; `stillpoint salvage` "
+            "makes a pool of all others",
+            pool_.memory.medium().path(), what, pool_.base() + block + object_header_bytes, block);
     }
 }
 

@@ -68,35 +68,31 @@ std::uint64_t GroupCommit::add(LiveObject& object) noexcept
     return turn;
 }
 
-Result<void> GroupCommit::wait_for_turn(std::uint64_t turn, std::uint64_t deadline_ns) noexcept
+Result<void> GroupCommit::await(const std::atomic<std::uint64_t>& durable, std::uint64_t wanted, std::uint64_t deadline_ns) noexcept
 {
     while (true) {
         const std::uint32_t seen = rounds_.load(std::memory_order_acquire);
-        if (durable_turn_.load(std::memory_order_acquire) >= turn) {
+        if (durable.load(std::memory_order_acquire) >= wanted) {
             return {};
         }
         if (failed()) {
             return pass_on(failure_);
         }
-        if (os::monotonic_ns() >= deadline_ns) {
+        if (deadline_ns != UINT64_MAX && os::monotonic_ns() >= deadline_ns) {
             return fail(SP_E_TIMED_OUT, 0, "the operation was not durable yet when the time was over; wait again");
         }
         os::futex_wait(rounds_, seen, deadline_ns);
     }
 }
 
+Result<void> GroupCommit::wait_for_turn(std::uint64_t turn, std::uint64_t deadline_ns) noexcept
+{
+    return await(durable_turn_, turn, deadline_ns);
+}
+
 Result<void> GroupCommit::wait(const LiveObject& object, std::uint64_t number) noexcept
 {
-    while (true) {
-        const std::uint32_t seen = rounds_.load(std::memory_order_acquire);
-        if (object.durable.load(std::memory_order_acquire) >= number) {
-            return {};
-        }
-        if (failed()) {
-            return pass_on(failure_);
-        }
-        os::futex_wait(rounds_, seen);
-    }
+    return await(object.durable, number, UINT64_MAX);
 }
 
 void GroupCommit::drain() noexcept

@@ -46,6 +46,8 @@ private:
     static void run(void* self);
     void loop() noexcept;
     void await_work() noexcept;
+    /// Until a round has stored `wanted`, or more, there. Errors: those of the rounds; timed_out.
+    [[nodiscard]] Result<void> await(const std::atomic<std::uint64_t>& durable, std::uint64_t wanted, std::uint64_t deadline_ns) noexcept;
     /// One write and sync for all that is pending.
     void do_round() noexcept;
     [[nodiscard]] Result<void> gather(LiveObject& object) noexcept;

@@ -1,13 +1,11 @@
 #include "media/rados/rados_medium.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
 #include "media/errno_text.hpp"
 #include "media/rados/open_request.hpp"
-#include "os/log.hpp"
 
 namespace stillpoint {
 
@@ -18,12 +16,6 @@ using rados::Mode;
 using rados::object_bytes;
 using rados::Operation;
 using rados::write_slots;
-
-[[noreturn]] void refuse_bytes() noexcept
-{
-    os::log(os::Severity::error, "internal error: a pool in Ceph was used as byte-addressable memory");
-    std::abort();
-}
 
 }  // namespace
 
@@ -485,10 +477,5 @@ void RadosMedium::detach_after_fork() noexcept
     is_detached_ = true;
     link_->detach_after_fork();
 }
-
-void RadosMedium::store(std::uint64_t, const void*, std::size_t) noexcept { refuse_bytes(); }
-void RadosMedium::store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept { refuse_bytes(); }
-void RadosMedium::write_back(std::uint64_t, std::size_t) noexcept { refuse_bytes(); }
-void RadosMedium::fence() noexcept { refuse_bytes(); }
 
 }  // namespace stillpoint

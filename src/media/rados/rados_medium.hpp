@@ -9,16 +9,16 @@
 #include <string>
 
 #include "core/sync.hpp"
+#include "media/block_medium.hpp"
 #include "media/counter.hpp"
 #include "media/fault_plan.hpp"
-#include "media/medium.hpp"
 #include "media/open.hpp"
 #include "media/rados/agent_link.hpp"
 #include "os/futex.hpp"
 
 namespace stillpoint {
 
-class RadosMedium final : public Medium {
+class RadosMedium final : public BlockMedium {
 public:
     /// `options.path` is a rados name; `size_bytes` of a pool that Mode::create makes. Errors: as create_medium() and open_medium(), and
     /// timed_out (the cluster does not answer), unsupported (no agent is installed).
@@ -43,13 +43,6 @@ public:
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;
     [[nodiscard]] Result<void> check_intact() override;
-
-    [[nodiscard]] bool byte_addressable() const noexcept override { return false; }
-    [[nodiscard]] const std::byte* mapping() const noexcept override { return nullptr; }
-    void store(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
-    void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
-    void write_back(std::uint64_t offset, std::size_t size) noexcept override;
-    void fence() noexcept override;
 
 private:
     /// Bytes of one object.

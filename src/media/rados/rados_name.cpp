@@ -16,32 +16,27 @@ bool is_plain(std::string_view part) noexcept
     return !part.empty() && part.size() <= RadosName::part_bytes_max && std::ranges::all_of(part, is_allowed);
 }
 
-tl::unexpected<Failure> malformed(std::string_view path, std::string_view reason)
+tl::unexpected<Failure> malformed(std::string_view path, std::string_view form, std::string_view reason)
 {
-    return fail(SP_E_INVALID_ARGUMENT, 0, "{}: {}; a pool in Ceph is named rados://CEPHPOOL/NAME, with ?conf=FILE&id=USER if need be", path,
-                reason);
+    return fail(SP_E_INVALID_ARGUMENT, 0, "{}: {}; a pool in Ceph is named {}, with ?conf=FILE&id=USER if need be", path, reason, form);
 }
 
-}  // namespace
-
-Result<RadosName> parse_rados_name(std::string_view path)
+/// `form`: how such a name is written, for messages. The name in the Ceph pool is taken as it is.
+Result<RadosName> parse(std::string_view path, std::string_view form)
 {
     if (!is_rados_name(path)) {
-        return malformed(path, "the name does not begin with rados://");
+        return malformed(path, form, "the name does not begin with rados://");
     }
     RadosName result;
     const std::string_view rest = path.substr(prefix.size());
     const std::size_t question = std::min(rest.find('?'), rest.size());
     const std::string_view place = rest.substr(0, question);
-    const std::size_t slash = place.find('/');
-    if (slash == std::string_view::npos || !is_plain(place.substr(0, slash))) {
-        return malformed(path, "the Ceph pool is missing, or has other characters than letters, digits, '-', '_' and '.'");
-    }
-    if (!is_plain(place.substr(slash + 1))) {
-        return malformed(path, "the name is missing, too long, or has other characters than letters, digits, '-', '_' and '.'");
+    const std::size_t slash = std::min(place.find('/'), place.size());
+    if (!is_plain(place.substr(0, slash))) {
+        return malformed(path, form, "the Ceph pool is missing, or has other characters than letters, digits, '-', '_' and '.'");
     }
     result.ceph_pool = place.substr(0, slash);
-    result.name = place.substr(slash + 1);
+    result.name = place.substr(std::min(slash + 1, place.size()));
     std::string_view query = question < rest.size() ? rest.substr(question + 1) : std::string_view{};
     while (!query.empty()) {
         const std::string_view item = query.substr(0, query.find('&'));
@@ -51,13 +46,34 @@ Result<RadosName> parse_rados_name(std::string_view path)
         } else if (item.starts_with("id=") && is_plain(item.substr(3))) {
             result.user = item.substr(3);
         } else {
-            return malformed(path, "what follows the question mark is neither conf=FILE nor id=USER");
+            return malformed(path, form, "what follows the question mark is neither conf=FILE nor id=USER");
         }
     }
     if (!result.configuration.empty() && result.configuration.front() != '/') {
-        return malformed(path, "the configuration is not an absolute path");
+        return malformed(path, form, "the configuration is not an absolute path");
     }
     return result;
+}
+
+}  // namespace
+
+Result<RadosName> parse_rados_name(std::string_view path)
+{
+    constexpr std::string_view form = "rados://CEPHPOOL/NAME";
+    auto parsed = parse(path, form);
+    if (parsed && !is_plain(parsed->name)) {
+        return malformed(path, form, "the name is missing, too long, or has other characters than letters, digits, '-', '_' and '.'");
+    }
+    return parsed;
+}
+
+Result<RadosName> parse_ceph_pool(std::string_view path)
+{
+    auto parsed = parse(path, "rados://CEPHPOOL");
+    if (parsed) {
+        parsed->name.clear();
+    }
+    return parsed;
 }
 
 }  // namespace stillpoint

@@ -23,5 +23,7 @@ struct RadosName {
 
 /// Errors: invalid_argument.
 [[nodiscard]] Result<RadosName> parse_rados_name(std::string_view path);
+/// As parse_rados_name(), of a Ceph pool alone: a name in it is left out, and may be anything.
+[[nodiscard]] Result<RadosName> parse_ceph_pool(std::string_view path);
 
 }  // namespace stillpoint

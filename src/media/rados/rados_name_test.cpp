@@ -45,6 +45,25 @@ TEST(RadosName, RefusesEverythingElse)
     EXPECT_TRUE(parse_rados_name("rados://data/" + std::string(127, 'a')));
 }
 
+TEST(RadosName, OfACephPoolAloneNeedsNoName)
+{
+    for (const char* const text :
+         {"rados://data", "rados://data/bank", "rados://data/", "rados://data?id=bank", "rados://data/a/b?id=bank"}) {
+        const auto name = parse_ceph_pool(text);
+        ASSERT_TRUE(name) << text;
+        EXPECT_EQ(name->ceph_pool, "data");
+        EXPECT_EQ(name->name, "");
+        EXPECT_EQ(name->user, std::string_view(text).ends_with("?id=bank") ? "bank" : "");
+    }
+    for (const char* const text :
+         {"", "/srv/data", "rados://", "rados:///bank", "rados://da ta", "rados://data?size=3", "rados://data?conf=a"}) {
+        const auto name = parse_ceph_pool(text);
+        ASSERT_FALSE(name) << text;
+        EXPECT_EQ(name.error().code, SP_E_INVALID_ARGUMENT);
+        EXPECT_NE(name.error().text().find("named rados://CEPHPOOL, with"), std::string_view::npos) << name.error().text();
+    }
+}
+
 TEST(RadosName, PathsOfFilesAreNone)
 {
     EXPECT_TRUE(is_rados_name("rados://data/bank"));

@@ -1,7 +1,6 @@
 #include "media/replica/replicated_medium.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <mutex>
 #include <utility>
 
@@ -18,12 +17,6 @@ namespace {
 /// So long a program that ends waits for a replica that takes nothing of what is left.
 constexpr std::uint64_t end_wait_ns = 10'000'000'000;
 constexpr std::uint64_t figures_every_ns = 100'000'000;
-
-[[noreturn]] void refuse_bytes() noexcept
-{
-    os::log(os::Severity::error, "internal error: a replicated pool was used as byte-addressable memory");
-    std::abort();
-}
 
 }  // namespace
 
@@ -269,10 +262,5 @@ void ReplicatedMedium::detach_after_fork() noexcept
         record_file_->detach_after_fork();
     }
 }
-
-void ReplicatedMedium::store(std::uint64_t, const void*, std::size_t) noexcept { refuse_bytes(); }
-void ReplicatedMedium::store_nontemporal(std::uint64_t, const void*, std::size_t) noexcept { refuse_bytes(); }
-void ReplicatedMedium::write_back(std::uint64_t, std::size_t) noexcept { refuse_bytes(); }
-void ReplicatedMedium::fence() noexcept { refuse_bytes(); }
 
 }  // namespace stillpoint

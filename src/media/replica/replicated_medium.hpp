@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "media/block_medium.hpp"
 #include "media/counter.hpp"
-#include "media/medium.hpp"
 #include "media/replica/replica_record.hpp"
 #include "media/replica/replica_stream.hpp"
 #include "os/service_thread.hpp"
@@ -44,7 +44,7 @@ struct ReplicaSettings {
 };
 
 /// Threads: as Medium; figures() and wait() any.
-class ReplicatedMedium final : public Medium {
+class ReplicatedMedium final : public BlockMedium {
 public:
     /// Both have the same bytes. The pool here has no name yet where `record` is not stored: publish() stores it.
     /// Errors: no_memory.
@@ -85,12 +85,6 @@ public:
     [[nodiscard]] Result<void> write(std::span<const BlockWrite> batch) override;
     [[nodiscard]] Result<void> sync() override;
     [[nodiscard]] Result<void> check_intact() override;
-    [[nodiscard]] bool byte_addressable() const noexcept override { return false; }
-    [[nodiscard]] const std::byte* mapping() const noexcept override { return nullptr; }
-    void store(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
-    void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept override;
-    void write_back(std::uint64_t offset, std::size_t size) noexcept override;
-    void fence() noexcept override;
 
 private:
     class Sender;
