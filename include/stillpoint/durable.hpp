@@ -8,6 +8,7 @@
 
 #include "stillpoint/durable/map.hpp"
 #include "stillpoint/durable/priority_queue.hpp"
+#include "stillpoint/durable/queue.hpp"
 #include "stillpoint/durable/sharded_string_map.hpp"
 #include "stillpoint/durable/string_map.hpp"
 #include "stillpoint/durable/unordered_map.hpp"

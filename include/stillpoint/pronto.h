@@ -140,6 +140,22 @@ void sp_pronto_defer_begin(void);
 /* `ticket` (NULL: not wanted) gets that of the thread's newest operation since the outermost begin; zeroes: it did none. */
 void sp_pronto_defer_end(sp_pronto_ticket* ticket);
 
+/* 1: the calling thread is inside an operation, or runs logged operations again. What it begins now would not be logged, or would be
+ * refused. */
+int sp_pronto_inside_operation(void);
+
+/* From here to sp_pronto_group_end one fence makes the calling thread's operations durable, where each would have one of its own: commits
+ * return before their operation is durable. Until the end no other thread may see what they have changed, nor may anything be answered:
+ * the caller holds the lock that orders them. A crash in between loses a number of the newest. Pairs may be nested: the outermost
+ * counts. Operations that follow each other on one object share the fence. */
+void sp_pronto_group_begin(void);
+/* The group's operations are durable on return, on byte-addressable media; otherwise when sp_pronto_wait says so of `ticket` (NULL: not
+ * wanted), which gets zeroes where there was no operation. Errors: as sp_pronto_commit, of all of them. */
+int sp_pronto_group_end(sp_pronto_ticket* ticket);
+/* Waits for the ticket's operation as sp_pronto_wait does; between sp_pronto_defer_begin and its end it does not, and the ticket counts as
+ * that of the calling thread's newest operation. For an operation that another thread has done for it. */
+int sp_pronto_wait_or_defer(const sp_pronto_ticket* ticket);
+
 /* Ends the operation. One that was not committed is rolled out of the log: the program undid what it had changed, or its
  * method promises SP_PRONTO_UNCHANGED_BY_EXCEPTION, otherwise the object is refused from now on.
  * `by_exception`: nonzero if an exception ends it. An operation that is not committed and ends without one

@@ -33,6 +33,7 @@
 #include "stillpoint/pronto.h"
 #include "stillpoint/pronto_arguments.hpp"
 #include "stillpoint/pronto_class.hpp"
+#include "stillpoint/pronto_combining.hpp"
 #include "stillpoint/pronto_memory.hpp"
 
 namespace stillpoint::pronto {
@@ -96,6 +97,38 @@ private:
     bool has_ended_ = false;
 };
 
+/// While one lives this thread's operations share a fence, where each has its own otherwise; those of the ready-made containers too:
+///   pronto::group filling;
+///   for (const int value : values) scores.push_back(value);
+///   filling.commit();                                                   // durable on return, all of them
+/// Until then no other thread sees what they have changed, and nothing is answered. A crash before it loses a number of the newest.
+/// Threads: one. It stays in its scope. Cost: on byte-addressable media one fence for 32 operations of up to 32 bytes of arguments each.
+class [[nodiscard]] group {
+public:
+    group() noexcept { sp_pronto_group_begin(); }
+    group(const group&) = delete;
+    group& operator=(const group&) = delete;
+    ~group()
+    {
+        if (!has_ended_) {
+            static_cast<void>(sp_pronto_group_end(nullptr));
+        }
+    }
+
+    /// Ends it. Throws not_durable.
+    void commit()
+    {
+        if (!std::exchange(has_ended_, true)) {
+            sp_pronto_ticket ticket{};
+            detail::require_durable(sp_pronto_group_end(&ticket));
+            detail::require_durable(sp_pronto_wait_or_defer(&ticket));
+        }
+    }
+
+private:
+    bool has_ended_ = false;
+};
+
 /// An operation of this thread, from op_begin() to the end of its scope. It stays in its scope. If it is neither committed nor ended by an
 /// exception, the method has changed nothing, and nothing is logged.
 class [[nodiscard]] operation {
@@ -117,12 +150,7 @@ public:
     /// In the same order; the end of the operation waits, without the lock. Readers then have a read_guard. Throws not_durable.
     void commit_early() { detail::require_durable(sp_pronto_commit_early(&native_)); }
     /// In the same order; the operation ends before it is durable: what is returned waits. Throws not_durable.
-    durable_future commit_async()
-    {
-        sp_pronto_ticket ticket{};
-        detail::require_durable(sp_pronto_commit_async(&native_, &ticket));
-        return durable_future(ticket);
-    }
+    durable_future commit_async() { return durable_future(commit_with_ticket()); }
 
 private:
     template <class Self>
@@ -145,6 +173,13 @@ private:
             throw;
         }
         sp_pronto_start_logging(&native_);
+    }
+
+    sp_pronto_ticket commit_with_ticket()
+    {
+        sp_pronto_ticket ticket{};
+        detail::require_durable(sp_pronto_commit_async(&native_, &ticket));
+        return ticket;
     }
 
     sp_pronto_operation native_;
@@ -246,10 +281,54 @@ protected:
         }(std::make_index_sequence<count>());
     }
 
+    /// As run(), for operations that take turns: threads that come at the same time share one fence, where each of run() has its own inside
+    /// the lock. One of them does the work of all, one after the other; the object needs no lock, if everything that uses it is combined.
+    /// `work` may run in another thread. Calls inside the work, also of combine(), are a part of this operation.
+    /// Cost: uncontended some 20 ns more than run(). Not inside a section, or while a lock is held that another operation's work needs.
+    template <auto Method, class... ArgumentsAndWork>
+    auto combine(ArgumentsAndWork&&... all)
+        -> std::invoke_result_t<std::tuple_element_t<sizeof...(all) - 1, std::tuple<ArgumentsAndWork&&...>>>
+    {
+        return combined<Method, false>(std::forward_as_tuple(std::forward<ArgumentsAndWork>(all)...));
+    }
+    /// The same where `work` returns something that is false if it has changed nothing: then nothing is logged.
+    template <auto Method, class... ArgumentsAndWork>
+    auto combine_if(ArgumentsAndWork&&... all)
+        -> std::invoke_result_t<std::tuple_element_t<sizeof...(all) - 1, std::tuple<ArgumentsAndWork&&...>>>
+    {
+        return combined<Method, true>(std::forward_as_tuple(std::forward<ArgumentsAndWork>(all)...));
+    }
+    /// Reads in turn with combined operations. What it has seen is durable when this returns.
+    template <class Work>
+    auto combine_read(Work&& work) const -> std::invoke_result_t<Work&>
+    {
+        return detail::in_turn(this, [&](sp_pronto_ticket&) -> decltype(auto) { return work(); });
+    }
+
     /// See read_guard.
     read_guard read() const noexcept { return read_guard(this); }
 
 private:
+    template <auto Method, bool only_if, class Given>
+    auto combined(Given given)
+    {
+        constexpr std::size_t count = std::tuple_size_v<Given> - 1;
+        return detail::in_turn(this, [&](sp_pronto_ticket& ticket) {
+            return [&]<std::size_t... Place>(std::index_sequence<Place...>) -> decltype(std::get<count>(given)()) {
+                operation running = op_begin<Method>(std::get<Place>(given)...);
+                if constexpr (std::is_void_v<decltype(std::get<count>(given)())>) {
+                    std::get<count>(given)();
+                    ticket = running.commit_with_ticket();
+                } else {
+                    auto result = std::get<count>(given)();
+                    if (!only_if || static_cast<bool>(result)) {
+                        ticket = running.commit_with_ticket();
+                    }
+                    return result;
+                }
+            }(std::make_index_sequence<count>());
+        });
+    }
     template <std::uint32_t Place, class Values, class Given, std::size_t... At>
     operation begin(std::index_sequence<At...>, const Given& given)
     {

@@ -192,12 +192,26 @@ void MappedMedium::append_lines(std::uint64_t offset, const void* data, std::siz
     charge_pages(size);
 }
 
-void MappedMedium::pass_persist_point() noexcept
+void MappedMedium::append_each(std::span<const LineWrite> lines) noexcept
 {
-    if (file_.faults().has_rules()) {  // Then the points of all members are counted together.
+    // A locked instruction waits for the stores before it, so all figures are counted first.
+    pass_persist_points(lines.size());
+    shared_.add(bytes_appended, lines.size() * cache_line_bytes);
+    for (const LineWrite& line : lines) {
+        observe(MediumEvent::nontemporal_store, line.offset, line.data, cache_line_bytes);
+        arch_.copy_nontemporal(mapping_.base() + line.offset, line.data, cache_line_bytes);
+    }
+    charge_pages(lines.size() * cache_line_bytes);
+}
+
+void MappedMedium::pass_persist_points(std::uint64_t count) noexcept
+{
+    if (!file_.faults().has_rules()) {
+        shared_.add(persist_points, count);
+        return;
+    }
+    for (; count > 0; --count) {  // Then the points of all members are counted together.
         file_.faults().persist();
-    } else {
-        shared_.add(persist_points, 1);
     }
 }
 

@@ -42,6 +42,7 @@ public:
     void store(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     void store_nontemporal(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
     void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept final;
+    void append_each(std::span<const LineWrite> lines) noexcept final;
     [[nodiscard]] bool compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept final;
     void store_word(std::uint64_t offset, std::uint64_t value) noexcept final;
     void write_back_line(std::uint64_t offset) noexcept final;
@@ -66,7 +67,8 @@ protected:
 
     void describe_mechanism() noexcept;
     /// A persist point of such a member.
-    void pass_persist_point() noexcept;
+    void pass_persist_points(std::uint64_t count) noexcept;
+    void pass_persist_point() noexcept { pass_persist_points(1); }
 
 private:
     PoolFile file_;

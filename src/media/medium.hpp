@@ -19,6 +19,12 @@ enum class Durability : std::uint8_t {
     power,    ///< survives the death of the machine
 };
 
+/// A line, and where it goes.
+struct LineWrite {
+    std::uint64_t offset;
+    const std::byte* data;
+};
+
 /// One page-aligned write of a batch. `offset`, `size` and `data` are multiples of page_bytes.
 struct BlockWrite {
     std::uint64_t offset;
@@ -147,6 +153,13 @@ public:
     /// As store_nontemporal, by any number of threads at a time, besides the one that the other members are called by, to places
     /// that no other thread stores to. fence(), of the same thread, may be called beside others too.
     virtual void append_lines(std::uint64_t offset, const void* data, std::size_t size) noexcept { store_nontemporal(offset, data, size); }
+    /// append_lines() of single lines, without an instruction between them that would wait for the ones before.
+    virtual void append_each(std::span<const LineWrite> lines) noexcept
+    {
+        for (const LineWrite& line : lines) {
+            append_lines(line.offset, line.data, cache_line_bytes);
+        }
+    }
     /// If the 8 bytes at `offset`, a multiple of 8, are `expected` they become `desired`, as one store: true. Else `expected` becomes what
     /// they are. Any number of threads at a time, besides the one that the other members are called by.
     [[nodiscard]] virtual bool compare_exchange_word(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) noexcept

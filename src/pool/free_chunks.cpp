@@ -64,7 +64,9 @@ std::uint32_t FreeChunks::chunks_to_keep(std::uint32_t least) noexcept
 {
     const std::lock_guard guard(lock_);
     const std::uint32_t in_use = chunk_count_.load(std::memory_order_relaxed) - free_count_.load(std::memory_order_relaxed);
-    return std::max(least, std::exchange(in_use_at_most_, in_use));
+    // A quiet interval between busy ones takes no room away: that would be taken again at once, page by page.
+    kept_ = std::max(std::exchange(in_use_at_most_, in_use), kept_ - (kept_ + 3) / 4);
+    return std::max(least, kept_);
 }
 
 std::size_t FreeChunks::take_unused(std::uint32_t kept, std::span<ChunkIndex> chunks) noexcept

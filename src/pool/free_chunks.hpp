@@ -39,7 +39,7 @@ public:
     [[nodiscard]] bool disk_is_full() const noexcept { return disk_is_full_.load(std::memory_order_relaxed); }
 
     /// Free chunks give their room back, those first that were not used for longest, but for as many as were in use at a time since the
-    /// last call, and at least `least`. Not more than chunks_of_a_call. `released` is told of each, while no thread can take it. One thread
+    /// last call, or three quarters of those that kept it then, and at least `least`. Not more than chunks_of_a_call. `released` is told of each, while no thread can take it. One thread
     /// at a time.
     template <class Released>
     void give_room_back(std::uint32_t least, Released&& released) noexcept
@@ -82,6 +82,7 @@ private:
     std::atomic<std::uint32_t> free_count_{0};
     std::uint32_t with_room_ = 0;  ///< how many have it
     std::uint32_t in_use_at_most_ = 0;  ///< since room was given back
+    std::uint32_t kept_ = 0;  ///< how many keep it: as many as were in use at a time, or a quarter less than before
     std::atomic<bool> disk_is_full_{false};
 };
 

@@ -336,6 +336,7 @@ const std::set<std::string> cannot_fail = {
     "sp_epoch", "sp_durable_epoch", "sp_pool_default", "sp_pool_current", "sp_pool_of", "sp_version", "sp_set_log_callback",
     "sp_sections_are_atomic",
     "sp_error_string", "crashed", "nvfree", "sp_pronto_is_object", "sp_pronto_defer_begin", "sp_pronto_defer_end",
+    "sp_pronto_group_begin", "sp_pronto_inside_operation",
     "sp_pronto_start_logging", "sp_respct_first_update", "sp_respct_add_modified", "sp_respct_restart_point", "sp_respct_bind_frame",
     "sp_respct_checkpoint_allow", "sp_respct_checkpoint_prevent", "sp_respct_lock_slowly", "sp_respct_try_lock_slowly",
     "sp_respct_unlock_slowly", "sp_respct_wait", "sp_respct_notify_one", "sp_respct_notify_all", "sp_respct_check_wait",

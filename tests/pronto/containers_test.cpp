@@ -2,6 +2,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -142,6 +143,54 @@ TEST_F(Containers, PriorityQueueGivesTheGreatestFirst)
     EXPECT_THROW(static_cast<void>(least.top()), std::out_of_range);
 }
 
+TEST_F(Containers, QueueGivesTheOldestFirst)
+{
+    auto& texts = pronto::get_object<durable::queue<std::string>>("texts");
+    EXPECT_EQ(texts.pop(), std::nullopt);
+    EXPECT_EQ(texts.front(), std::nullopt);
+    EXPECT_TRUE(texts.empty());
+    texts.push("one");
+    texts.push(long_text);
+    texts.push("three");
+    EXPECT_EQ(texts.pop(), "one");
+    EXPECT_EQ(texts.front(), long_text);
+    EXPECT_EQ(texts.size(), 2U);
+    std::vector<std::string> seen;
+    texts.for_each([&](const pronto::string& text) { seen.emplace_back(text.begin(), text.end()); });
+    EXPECT_EQ(seen, (std::vector<std::string>{long_text, "three"}));
+    expect_same_when_replayed(texts, "texts");
+    texts.clear();
+    EXPECT_TRUE(texts.empty());
+    expect_same_when_replayed(texts, "texts");
+}
+
+TEST_F(Containers, QueueKeepsTheOrderOfEachThread)
+{
+    constexpr std::uint64_t each = 2000;
+    constexpr std::uint64_t producers = 3;
+    auto& numbers = pronto::get_object<durable::queue<std::uint64_t>>("numbers");
+    std::vector<std::thread> threads;
+    for (std::uint64_t producer = 0; producer < producers; ++producer) {
+        threads.emplace_back([&numbers, producer] {
+            for (std::uint64_t i = 0; i < each; ++i) {
+                numbers.push(producer * each + i);
+            }
+        });
+    }
+    std::array<std::uint64_t, producers> next{};
+    for (std::uint64_t taken = 0; taken < each * producers;) {
+        if (const auto number = numbers.pop(); number) {
+            EXPECT_EQ(*number % each, next[*number / each]++);
+            ++taken;
+        }
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    EXPECT_TRUE(numbers.empty());
+    expect_same_when_replayed(numbers, "numbers");
+}
+
 TEST_F(Containers, StringMapCommitsEarlyAndItsReadersWait)
 {
     auto& texts = pronto::get_object<durable::string_map>("texts");
@@ -211,6 +260,7 @@ TEST_F(Containers, TheirNamesDoNotDependOnTheCompiler)
     EXPECT_EQ((std::string_view(pronto::class_name<durable::unordered_map<long, double>>())), "durable::unordered_map<i64,f64>");
     EXPECT_EQ((std::string_view(pronto::class_name<durable::priority_queue<int, std::greater<>>>())),
               "durable::priority_queue<i32,greater>");
+    EXPECT_EQ((std::string_view(pronto::class_name<durable::queue<std::string>>())), "durable::queue<string>");
     EXPECT_EQ((std::string_view(pronto::class_name<durable::vector<std::pair<bool, float>>>())), "durable::vector<pair<bool,f32>>");
 }
 

@@ -301,6 +301,24 @@ int sp_pronto_wait_read(const void*)
     return planned(Call::wait_read);
 }
 
+int sp_pronto_inside_operation() { return innermost != nullptr || is_replaying ? 1 : 0; }
+
+void sp_pronto_group_begin() {}
+int sp_pronto_group_end(sp_pronto_ticket* ticket)
+{
+    if (ticket != nullptr) {
+        *ticket = {};
+    }
+    return SP_OK;
+}
+int sp_pronto_wait_or_defer(const sp_pronto_ticket*) { return SP_OK; }
+
+int sp_pronto_commit_async(sp_pronto_operation* operation, sp_pronto_ticket* ticket)
+{
+    ticket->object = operation;
+    return sp_pronto_commit(operation);
+}
+
 int sp_pronto_numbers(const void* object, uint64_t* committed, uint64_t* durable)
 {
     const Hold hold(guard);

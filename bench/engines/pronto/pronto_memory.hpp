@@ -78,4 +78,24 @@ private:
 };
 static_assert(MemoryEngine<ProntoMemory>);
 
+/// Inside operations that are combined: these take turns without a lock, and the object commits them.
+struct ProntoCombinedMemory : ProntoMemory {
+    struct Mutex {};
+
+    template <unsigned locks_max>
+    class Operation {
+    public:
+        Operation() noexcept {}
+        void lock(Mutex&) noexcept {}
+        void unlock_unwritten(Mutex&) noexcept {}
+        template <class Condition>
+        void wait(Condition&, Mutex&) noexcept
+        {
+        }
+    };
+    template <unsigned locks_max>
+    using Reading = Operation<locks_max>;
+};
+static_assert(MemoryEngine<ProntoCombinedMemory>);
+
 }  // namespace bench

@@ -266,14 +266,14 @@ public:
 
     void push(std::uint64_t number)
     {
-        const auto operation = op_begin<&ProntoQueueObject::push>(number);
-        queue_.push(0, number);
+        combine<&ProntoQueueObject::push>(number, [&] { queue_.push(0, number); });
     }
     std::optional<std::uint64_t> pop()
     {
-        const auto operation = op_begin<&ProntoQueueObject::pop>();
-        std::uint64_t number = 0;
-        return queue_.pop(0, number) ? std::optional(number) : std::nullopt;
+        return combine_if<&ProntoQueueObject::pop>([&] {
+            std::uint64_t number = 0;
+            return queue_.pop(0, number) ? std::optional(number) : std::nullopt;
+        });
     }
     /// Notes of different threads commute.
     void note(std::uint64_t slot, std::uint64_t operations)
@@ -283,7 +283,7 @@ public:
     [[nodiscard]] std::uint64_t noted(std::uint64_t slot) const noexcept { return noted_[slot]; }
 
 private:
-    SingleLockQueue<ProntoMemory> queue_;
+    SingleLockQueue<ProntoCombinedMemory> queue_;
     std::array<std::uint64_t, threads_max> noted_{};
 };
 

@@ -12,6 +12,7 @@ using stillpoint::Result;
 using stillpoint::Session;
 using stillpoint::used_session;
 using stillpoint::pronto::OperationLog;
+using stillpoint::pronto::ThreadLog;
 using stillpoint::pronto::WaitsUntilDurable;
 
 namespace {
@@ -179,20 +180,56 @@ STILLPOINT_API int sp_pronto_wait(const sp_pronto_ticket* ticket, int64_t timeou
 
 STILLPOINT_API void sp_pronto_defer_begin(void)
 {
-    if (stillpoint::pronto::ThreadLog* const thread = stillpoint::pronto::own_thread_log(); thread != nullptr && thread->deferrals++ == 0) {
+    if (ThreadLog* const thread = stillpoint::pronto::own_thread_log(); thread != nullptr && thread->deferrals++ == 0) {
         thread->newest = {};
     }
 }
 
 STILLPOINT_API void sp_pronto_defer_end(sp_pronto_ticket* ticket)
 {
-    stillpoint::pronto::ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
+    ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
     if (ticket != nullptr) {
         *ticket = thread != nullptr ? thread->newest : sp_pronto_ticket{};
     }
     if (thread != nullptr && thread->deferrals != 0) {
         --thread->deferrals;
     }
+}
+
+STILLPOINT_API int sp_pronto_inside_operation(void)
+{
+    const ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
+    return thread != nullptr && (thread->current != nullptr || thread->replaying != nullptr) ? 1 : 0;
+}
+
+STILLPOINT_API void sp_pronto_group_begin(void)
+{
+    ThreadLog* const thread = stillpoint::pronto::own_thread_log();
+    if (thread != nullptr && thread->group.depth++ == 0 && thread->deferrals == 0) {
+        thread->newest = {};
+    }
+}
+
+STILLPOINT_API int sp_pronto_group_end(sp_pronto_ticket* ticket)
+{
+    ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
+    if (ticket != nullptr) {
+        *ticket = thread != nullptr ? thread->newest : sp_pronto_ticket{};
+    }
+    if (thread == nullptr || thread->group.depth == 0 || --thread->group.depth != 0 || thread->group.object == nullptr) {
+        return SP_OK;
+    }
+    return on_log(thread->group.object->session, [&](OperationLog& log) { return log.end_group(*thread); });
+}
+
+STILLPOINT_API int sp_pronto_wait_or_defer(const sp_pronto_ticket* ticket)
+{
+    ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
+    if (ticket->turn == 0 || thread == nullptr || thread->deferrals == 0) {
+        return ticket->turn == 0 ? static_cast<int>(SP_OK) : sp_pronto_wait(ticket, -1);
+    }
+    thread->newest = *ticket;
+    return SP_OK;
 }
 
 STILLPOINT_API int sp_pronto_end(sp_pronto_operation* operation, int by_exception)
@@ -202,7 +239,7 @@ STILLPOINT_API int sp_pronto_end(sp_pronto_operation* operation, int by_exceptio
 
 STILLPOINT_API int sp_pronto_commit_current(void)
 {
-    const stillpoint::pronto::ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
+    const ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
     if (thread == nullptr || thread->current == nullptr) {
         return on_log(used_session(), [](OperationLog&) { return Result<void>{}; });
     }

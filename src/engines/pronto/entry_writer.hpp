@@ -24,16 +24,16 @@ struct alignas(cache_line_bytes) FirstLine {
 /// Bytes of an entry's lines after its first.
 constexpr std::uint64_t rest_bytes_for(std::uint64_t argument_bytes) noexcept { return entry_bytes_for(argument_bytes) - cache_line_bytes; }
 
-/// The header of an operation's part, whole.
+/// The header of an operation's part, whole. `flags`: without entry_has_more.
 inline EntryHeader make_header(const Operation& operation, const EntryPlace& part, std::uint32_t part_number, bool has_more,
-                               std::uint64_t hash, std::uint64_t durable, bool follows_all) noexcept
+                               std::uint64_t hash, std::uint64_t durable, std::uint8_t flags) noexcept
 {
     EntryHeader header{};
     header.number = operation.number;
     header.argument_bytes = part.argument_bytes;
     header.tag = entry_tag(operation.object->log_key, part.place);
     header.method = operation.method;
-    header.flags = static_cast<std::uint8_t>((has_more ? entry_has_more : 0) | (follows_all ? entry_follows_all : 0));
+    header.flags = static_cast<std::uint8_t>(flags | (has_more ? entry_has_more : 0));
     header.behind = behind_of(operation.number, durable);
     header.part = part_number;
     header.checksum = entry_checksum(header, hash);

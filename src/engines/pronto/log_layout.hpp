@@ -11,7 +11,8 @@
 
 namespace stillpoint::pronto {
 
-inline constexpr std::uint32_t layout_version = 3;
+inline constexpr std::uint32_t layout_version = 4;
+inline constexpr std::uint32_t layout_version_without_groups = 3;  ///< no entry relies on the one before it
 inline constexpr std::uint32_t layout_version_of_short_logs = 2;  ///< the first segment's log is as long as the others'
 inline constexpr std::uint64_t engine_area_pages = commit_area_pages;
 

@@ -19,6 +19,12 @@ bool follows_all(const EntryHeader& header) noexcept
     return (header.flags & entry_follows_all) != 0 && !is_removed(Canary::missing_operation);
 }
 
+/// Whether the operation relies on the one before it, which is not there.
+bool has_lost_previous(const EntryHeader& header, std::uint64_t expected) noexcept
+{
+    return (header.flags & entry_follows_previous) != 0 && header.number != expected && !is_removed(Canary::lost_previous);
+}
+
 EntryHeader header_at(std::span<const std::byte> bytes, std::uint64_t offset) noexcept
 {
     EntryHeader header;
@@ -29,7 +35,7 @@ EntryHeader header_at(std::span<const std::byte> bytes, std::uint64_t offset) no
 bool is_plausible(const EntryHeader& header, std::uint64_t log_key, std::uint64_t place, std::uint64_t room) noexcept
 {
     return header.number != 0 && header.tag == entry_tag(log_key, place) && header.argument_bytes <= room - sizeof header &&
-           (header.flags & ~(entry_follows_all | entry_has_more)) == 0;
+           (header.flags & ~(entry_follows_all | entry_has_more | entry_follows_previous)) == 0;
 }
 
 }  // namespace
@@ -206,7 +212,7 @@ Result<void> ScannedLog::put_together(std::uint64_t committed)
         if (header.number <= committed) {
             continue;
         }
-        if (!arguments || (header.number != expected && follows_all(header))) {
+        if (!arguments || (header.number != expected && follows_all(header)) || has_lost_previous(header, expected)) {
             ++left_out_;
             if (follows_all(header)) {
                 left_out_ += static_cast<std::uint64_t>(entries_.end() - entries_.begin()) - at;

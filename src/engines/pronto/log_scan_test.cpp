@@ -142,6 +142,25 @@ TEST_F(LogScan, EndsAtAGapWhereLaterOnesFollowAllAndNotWhereTheyDoNot)
     EXPECT_EQ(numbers(), (Numbers{1, 3, 4}));
 }
 
+TEST_F(LogScan, LeavesOutOfAGroupWhatHasLostTheOneBeforeIt)
+{
+    begin_chunk(0);
+    add(1, 0, 0);
+    std::byte* const second = add(2, entry_follows_previous, 1);
+    add(3, entry_follows_previous, 1);
+    add(4, 0, 1);
+    add(5, entry_follows_previous, 1);
+    EXPECT_EQ(numbers(), (Numbers{1, 2, 3, 4, 5}));
+    second[0] ^= std::byte{1};
+    EXPECT_EQ(numbers(), (Numbers{1, 4, 5})) << "another thread's operation relies on durable ones only";
+    EXPECT_EQ(log_->left_out(), 1U);
+    EXPECT_EQ(log_->damaged_number(), 0U) << "nothing says that 2 was durable";
+    EXPECT_EQ(numbers(2), (Numbers{3, 4, 5})) << "the snapshot has what number 3 relies on";
+    add(6, 0, 3);
+    EXPECT_EQ(numbers(), (Numbers{1, 4, 5, 6}));
+    EXPECT_EQ(log_->damaged_number(), 2U);
+}
+
 TEST_F(LogScan, TellsDamageFromATornEnd)
 {
     begin_chunk(0);

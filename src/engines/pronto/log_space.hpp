@@ -42,7 +42,11 @@ public:
     [[nodiscard]] std::byte* mirror(ChunkIndex chunk) noexcept { return mirrors_.data() + std::uint64_t{chunk} * chunk_bytes; }
 
     /// no_chunk: none is free, or the disk has no room for it.
-    [[nodiscard]] ChunkIndex take() noexcept { return free_.take(); }
+    [[nodiscard]] ChunkIndex take() noexcept
+    {
+        taken_since_capture_.fetch_add(1, std::memory_order_relaxed);
+        return free_.take();
+    }
     void give_back(ChunkIndex chunk) noexcept { free_.give_back(chunk); }
     /// The disk had no room for the last chunk that was to be taken.
     [[nodiscard]] bool disk_is_full() const noexcept { return free_.disk_is_full(); }
@@ -55,8 +59,22 @@ public:
     /// ChunkHeader::beginning.
     [[nodiscard]] std::uint64_t next_beginning() noexcept { return beginnings_.fetch_add(1, std::memory_order_relaxed) + 1; }
     [[nodiscard]] std::uint32_t free_chunks() const noexcept { return free_.free_chunks(); }
-    /// A snapshot is due while the program still has room: less than half of the chunks is free.
-    [[nodiscard]] bool is_getting_full() const noexcept { return free_chunks() < chunk_count() / 2; }
+    /// A snapshot is due: the logs have grown by as much as the last one has written, so that they are in proportion to what they save,
+    /// or they have used half of the chunks, so that the program still has room meanwhile.
+    [[nodiscard]] bool is_snapshot_due() const noexcept
+    {
+        const std::uint32_t taken = taken_since_capture_.load(std::memory_order_relaxed);
+        return taken >= snapshot_chunks_.load(std::memory_order_relaxed) ||
+               (free_chunks() < chunk_count() / 2 && taken >= chunk_count() / 4);
+    }
+    /// What was taken until now is superfluous when the snapshot is durable. In a stop.
+    void note_capture() noexcept { taken_since_capture_.store(0, std::memory_order_relaxed); }
+    /// A snapshot of that many pages is durable.
+    void note_snapshot(std::uint64_t pages) noexcept
+    {
+        snapshot_chunks_.store(static_cast<std::uint32_t>(std::max<std::uint64_t>(chunks_between_snapshots_min, pages / log_chunk_pages)),
+                               std::memory_order_relaxed);
+    }
 
     /// A futex that changes when chunks come back.
     [[nodiscard]] sync::Atomic<std::uint32_t>& returns() noexcept { return returns_; }
@@ -65,10 +83,14 @@ public:
     void reset_after_fork() noexcept { free_.reset_after_fork(); }
 
 private:
+    static constexpr std::uint32_t chunks_between_snapshots_min = 64;  ///< 16 MiB
+
     FreeChunks free_;
     os::ReservedArray<ChunkState> states_;
     os::ReservedArray<std::byte> mirrors_;
     std::atomic<std::uint64_t> beginnings_{0};
+    std::atomic<std::uint32_t> taken_since_capture_{0};
+    std::atomic<std::uint32_t> snapshot_chunks_{chunks_between_snapshots_min};
     sync::Atomic<std::uint32_t> returns_{0};
 };
 

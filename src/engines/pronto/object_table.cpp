@@ -382,6 +382,7 @@ void ObjectTable::refuse(LiveObject& object, const Failure& reason) noexcept
 
 void ObjectTable::before_capture() noexcept
 {
+    space_.note_capture();
     const std::uint64_t count = slot_count_.load(std::memory_order_acquire);
     for (std::uint64_t slot = 0; slot < count; ++slot) {
         LiveObject& object = *slots_[slot];

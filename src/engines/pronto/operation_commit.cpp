@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <span>
 
 #include "core/canary.hpp"
 #include "engines/pronto/entry_writer.hpp"
@@ -11,7 +12,31 @@
 
 namespace stillpoint::pronto {
 
-void OperationLog::store_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable) noexcept
+namespace {
+
+/// Entries of the thread's group become durable.
+void fence_group(ThreadLog& thread) noexcept
+{
+    LogGroup& group = thread.group;
+    group.medium->append_each(std::span(group.places.data(), group.line_count));
+    group.line_count = 0;
+    if (!is_removed(Canary::group_fence)) {
+        group.medium->fence();
+    }
+    group.object = nullptr;
+}
+
+void keep_line(LogGroup& group, std::uint64_t file_offset, const FirstLine& line) noexcept
+{
+    std::byte* const kept = group.lines[group.line_count].data();
+    std::memcpy(kept, line.bytes, sizeof line.bytes);
+    group.places[group.line_count++] = {file_offset, kept};
+}
+
+}  // namespace
+
+void OperationLog::store_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable,
+                              std::uint8_t flags) noexcept
 {
     const std::byte* const arguments = operation.arguments + part.argument_begin;
     const std::uint64_t file_offset = space_.file_offset(part.chunk) + part.offset;
@@ -23,9 +48,13 @@ void OperationLog::store_part(Operation& operation, const EntryPlace& part, std:
         }
     }
     const bool has_more = part_number + 1 < part_count(operation);
-    const EntryHeader header = make_header(operation, part, part_number, has_more, hash, durable, false);
+    const EntryHeader header = make_header(operation, part, part_number, has_more, hash, durable, flags);
     const FirstLine line(header, arguments);
-    medium_->append_lines(file_offset, line.bytes, sizeof line.bytes);
+    if (is_grouped(*operation.thread) && part_number == 0 && !has_more) {
+        keep_line(operation.thread->group, file_offset, line);
+    } else {
+        medium_->append_lines(file_offset, line.bytes, sizeof line.bytes);
+    }
 }
 
 /// How many operations an entry calls durable. One thread knows exactly. Of several that do small operations each looks at the others now
@@ -41,39 +70,78 @@ std::uint64_t OperationLog::known_durable(LiveObject& object, const ThreadLog& t
     return durable;
 }
 
+std::uint8_t OperationLog::take_number(Operation& operation) noexcept
+{
+    LiveObject& object = *operation.object;
+    ThreadLog& thread = *operation.thread;
+    LogGroup& group = thread.group;
+    LogPiece& piece = thread.piece_of(object);
+    const bool is_known = piece.incarnation == object.incarnation;
+    if (group.object != nullptr && (group.object != &object || group.line_count == LogGroup::lines_max)) {
+        fence_group(thread);
+    }
+    if (group.object == nullptr) {
+        // Said before the number is taken, which publishes it: see durable_number_of.
+        if (thread.committing.load(std::memory_order_relaxed) != &object && !is_removed(Canary::announced_commit)) {
+            thread.committing.store(&object, std::memory_order_release);
+        }
+        const bool is_first = !is_known || piece.number == 0;
+        const std::uint64_t before = is_first ? object.number.load(std::memory_order_relaxed) : piece.number;
+        thread.committing_from.store(before + 1, std::memory_order_relaxed);
+    }
+    operation.number = object.number.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (is_known) {
+        piece.number = operation.number;
+    }
+    if (group.object == nullptr) {
+        return 0;
+    }
+    if (operation.number == group.last + 1) {
+        return entry_follows_previous;
+    }
+    // Another thread's operation came between: this one relies on durable ones only.
+    fence_group(thread);
+    thread.committing_from.store(operation.number, std::memory_order_release);
+    return 0;
+}
+
 Result<void> OperationLog::commit_lines(Operation& operation)
 {
     LiveObject& object = *operation.object;
-    if (operation.by_sibling) {
-        if (Siblings::await(operation.thread->job)) {
-            operation.thread->choice.note_late();
-        }
-        operation.hash = operation.thread->job.hash;
-    }
     ThreadLog& thread = *operation.thread;
-    LogPiece& piece = thread.piece_of(object);
-    const bool is_first = piece.incarnation != object.incarnation || piece.number == 0;
-    const std::uint64_t durable = known_durable(object, thread, is_first);
-    // Said before the number is taken, which publishes it: see durable_number_of.
-    if (thread.committing.load(std::memory_order_relaxed) != &object && !is_removed(Canary::announced_commit)) {
-        thread.committing.store(&object, std::memory_order_release);
+    if (operation.by_sibling) {
+        if (Siblings::await(thread.job)) {
+            thread.choice.note_late();
+        }
+        operation.hash = thread.job.hash;
     }
-    thread.committing_from.store((is_first ? object.number.load(std::memory_order_relaxed) : piece.number) + 1, std::memory_order_relaxed);
-    operation.number = object.number.fetch_add(1, std::memory_order_acq_rel) + 1;
-    if (piece.incarnation == object.incarnation) {
-        piece.number = operation.number;
-    }
+    const LogPiece& piece = thread.piece_of(object);
+    const std::uint64_t durable = known_durable(object, thread, piece.incarnation != object.incarnation || piece.number == 0);
+    const std::uint8_t flags = take_number(operation);
     const std::uint32_t parts = part_count(operation);
     for (std::uint32_t part = 0; part < parts; ++part) {
-        store_part(operation, parts == 1 ? operation.first : operation.thread->parts[part], part, durable);
+        store_part(operation, parts == 1 ? operation.first : thread.parts[part], part, durable, flags);
     }
-    if (!is_removed(Canary::commit_fence)) {
-        medium_->fence();
+    if (is_grouped(thread)) {
+        thread.group.object = &object;
+        thread.group.medium = medium_;
+        thread.group.last = operation.number;
+    } else {
+        if (!is_removed(Canary::commit_fence)) {
+            medium_->fence();
+        }
+        thread.committing_from.store(0, std::memory_order_release);
     }
-    thread.committing_from.store(0, std::memory_order_release);
     if (operation.begun_ns != 0) {
         thread.choice.note(operation.by_sibling, os::monotonic_ns() - operation.begun_ns);
     }
+    return medium_->has_lost_pages() ? medium_->check_intact() : Result<void>{};
+}
+
+Result<void> OperationLog::end_group(ThreadLog& thread)
+{
+    fence_group(thread);
+    thread.committing_from.store(0, std::memory_order_release);
     return medium_->has_lost_pages() ? medium_->check_intact() : Result<void>{};
 }
 
@@ -98,7 +166,8 @@ void OperationLog::mirror_part(Operation& operation, const EntryPlace& part, std
     LiveObject& object = *operation.object;
     const std::byte* const arguments = operation.arguments + part.argument_begin;
     const std::uint64_t hash = arguments_hash(arguments, part.argument_bytes, object.log_key, part.place);
-    const EntryHeader header = make_header(operation, part, part_number, part_number + 1 < part_count(operation), hash, durable, true);
+    const EntryHeader header = make_header(operation, part, part_number, part_number + 1 < part_count(operation), hash, durable,
+                                           entry_follows_all);
     std::byte* const target = space_.mirror(part.chunk) + part.offset;
     std::memcpy(target, &header, sizeof header);
     std::memcpy(target + sizeof header, arguments, part.argument_bytes);
@@ -132,7 +201,7 @@ Result<void> OperationLog::finish_commit(Operation& operation, WaitsUntilDurable
     thread.newest.turn = commit_to_mirror(operation);
     // The object is as it will be: a snapshot need not wait for the medium.
     leave_fase(operation);
-    if (thread.deferrals != 0 || waits == WaitsUntilDurable::none) {
+    if (thread.deferrals != 0 || thread.group.depth != 0 || waits == WaitsUntilDurable::none) {
         operation.state = Operation::committed;
         return {};
     }

@@ -25,6 +25,7 @@ constexpr std::uint64_t room_wait_ns = 30'000'000'000;
 
 OperationLog::OperationLog(const SnapshotLinks& links, const Settings& settings)
     : links_(links), settings_(settings), medium_(&links.pool->medium()), byte_addressable_(medium_->byte_addressable()),
+      has_groups_(links.pool->facts().engine_layout_version >= layout_version),
       objects_(links_, space_, settings.verify_replay, settings.accept_damaged_log)
 {
 }
@@ -93,6 +94,7 @@ void OperationLog::snapshot_durable() noexcept
         group_.drain();  // A chunk that is given to another log must not be written for this one any more.
     }
     objects_.release_retired_chunks();
+    space_.note_snapshot(links_.pages_of_last_snapshot(links_.engine));
     space_.wake_waiters();
     space_.give_room_back();
 }
@@ -251,7 +253,7 @@ bool OperationLog::start_chunk(LiveObject& object)
     if (chunk == no_chunk) {
         return false;
     }
-    if (space_.is_getting_full()) {
+    if (space_.is_snapshot_due()) {
         links_.request_snapshot(links_.engine);
     }
     ChunkHeader header{};

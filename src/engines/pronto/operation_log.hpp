@@ -63,6 +63,8 @@ public:
     [[nodiscard]] Result<void> wait(const sp_pronto_ticket& ticket, std::int64_t timeout_ms);
     [[nodiscard]] Result<void> end(sp_pronto_operation& operation, bool by_exception);
     [[nodiscard]] Result<void> wait_read(const void* object);
+    /// The thread's group has ended: what it has committed is durable on return, or with its ticket on block media.
+    [[nodiscard]] Result<void> end_group(ThreadLog& thread);
     [[nodiscard]] Result<void> numbers(const void* object, std::uint64_t* committed, std::uint64_t* durable);
 
 private:
@@ -75,11 +77,16 @@ private:
     [[nodiscard]] bool take_from_piece(Operation& operation, std::uint32_t bytes);
     [[nodiscard]] bool take_part(LiveObject& object, std::uint64_t argument_begin, std::uint64_t argument_bytes, EntryPlace& part);
     [[nodiscard]] bool start_chunk(LiveObject& object);
+    /// Whether the thread's entries share a fence.
+    [[nodiscard]] bool is_grouped(const ThreadLog& thread) const noexcept { return thread.group.depth != 0 && has_groups_; }
     void leave_fase(Operation& operation) noexcept;
     static void end_verifying(Operation& operation) noexcept;
     [[nodiscard]] static std::uint64_t known_durable(LiveObject& object, const ThreadLog& thread, bool is_first) noexcept;
     [[nodiscard]] Result<void> commit_lines(Operation& operation);
-    void store_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable) noexcept;
+    /// Takes the operation's commit number. Returns the flags of its entries.
+    [[nodiscard]] std::uint8_t take_number(Operation& operation) noexcept;
+    void store_part(Operation& operation, const EntryPlace& part, std::uint32_t part_number, std::uint64_t durable,
+                    std::uint8_t flags) noexcept;
     void note_dirty(LiveObject& object, ChunkIndex chunk, std::uint32_t begin, std::uint32_t end) noexcept;
     /// Returns its turn in the group commit.
     std::uint64_t commit_to_mirror(Operation& operation);
@@ -92,6 +99,7 @@ private:
     Settings settings_;
     Medium* medium_;
     const bool byte_addressable_;  ///< byte-addressable: entries are stored where they become durable
+    const bool has_groups_;  ///< the pool's layout has entries that rely on the one before them
     LogSpace space_;
     GroupCommit group_;
     Siblings siblings_;

@@ -31,7 +31,9 @@ constexpr EngineFormat newest_format{"pronto",
                                      1,
                                      &LogPart::pages_without_room,
                                      &LogPart::first_segment_file_pages};
-constexpr EngineFormat older_formats[] = {{"pronto", layout_version_of_short_logs, engine_area_pages, &LogPart::segment_file_pages}};
+constexpr EngineFormat older_formats[] = {{"pronto", layout_version_without_groups, engine_area_pages, &LogPart::segment_file_pages, 1,
+                                           &LogPart::pages_without_room, &LogPart::first_segment_file_pages},
+                                          {"pronto", layout_version_of_short_logs, engine_area_pages, &LogPart::segment_file_pages}};
 
 }  // namespace
 
@@ -191,6 +193,7 @@ SnapshotLinks ProntoEngine::links() noexcept
             .request_snapshot = [](void* engine) noexcept { static_cast<ProntoEngine*>(engine)->snapshots_->request(); },
             .snapshot_now = [](void* engine) { return static_cast<ProntoEngine*>(engine)->checkpoint_now(); },
             .is_writing = [](void* engine) noexcept { return static_cast<ProntoEngine*>(engine)->snapshots_->is_writing(); },
+            .pages_of_last_snapshot = [](void* engine) noexcept { return static_cast<ProntoEngine*>(engine)->snapshots_->pages_written(); },
             .give_up = [](void* engine, const Failure& failure) noexcept { static_cast<ProntoEngine*>(engine)->fail_for_good(failure); },
             .failure = [](void* engine) noexcept -> const Failure* {
                 const EpochClock& clock = static_cast<ProntoEngine*>(engine)->clock_;

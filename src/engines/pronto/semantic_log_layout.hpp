@@ -48,18 +48,21 @@ enum EntryFlag : std::uint8_t {
     entry_follows_all = 1,
     /// More arguments of the operation are in an entry with the same number and the next part.
     entry_has_more = 2,
+    /// Made durable by one fence with the operation that has the number before it, by the same thread: where that one is missing this one is
+    /// left out, too.
+    entry_follows_previous = 4,
 };
 
 /// One operation. Its arguments follow directly.
 struct EntryHeader {
-    std::uint64_t checksum;        ///< of the other fields and the arguments, seeded by object and place
-    std::uint64_t number;          ///< commit number: 1, 2, … of the object
+    std::uint64_t checksum;  ///< of the other fields and the arguments, seeded by object and place
+    std::uint64_t number;  ///< commit number: 1, 2, … of the object
     std::uint32_t argument_bytes;
-    std::uint16_t tag;             ///< entry_tag() of object and place: spares the scanner most checksums of what is not an entry
-    std::uint8_t method;           ///< number in the object's table of methods
-    std::uint8_t flags;            ///< EntryFlag
-    std::uint32_t behind;          ///< operations up to number - behind were durable when this one was committed
-    std::uint32_t part;            ///< of an operation whose arguments do not fit in one chunk: 0, 1, …
+    std::uint16_t tag;  ///< entry_tag() of object and place: spares the scanner most checksums of what is not an entry
+    std::uint8_t method;  ///< number in the object's table of methods
+    std::uint8_t flags;  ///< EntryFlag
+    std::uint32_t behind;  ///< operations up to number - behind were durable when this one was committed
+    std::uint32_t part;  ///< of an operation whose arguments do not fit in one chunk: 0, 1, …
 };
 static_assert(sizeof(EntryHeader) == 32 && std::is_trivially_copyable_v<EntryHeader>);
 static_assert(offsetof(EntryHeader, number) == 8 && offsetof(EntryHeader, argument_bytes) == 16);
@@ -82,7 +85,7 @@ inline constexpr std::uint64_t record_checksum_seed = 0x5354'4f42'4a45'4354;
 
 /// A method as the pool knows it: log entries name it by its place in the table.
 struct MethodRecord {
-    char name[SP_PRONTO_NAME_BYTES_MAX + 1];            ///< NUL-terminated, rest zero
+    char name[SP_PRONTO_NAME_BYTES_MAX + 1];  ///< NUL-terminated, rest zero
     char signature[SP_PRONTO_SIGNATURE_BYTES_MAX + 1];  ///< the same
 };
 static_assert(sizeof(MethodRecord) == 320);
@@ -90,20 +93,20 @@ static_assert(sizeof(MethodRecord) == 320);
 /// In front of each object. It and the table lie in the image, so a snapshot has them as of its moment.
 struct ObjectRecord {
     std::uint64_t magic;
-    std::uint64_t checksum;         ///< of identity to type_name
-    std::uint64_t identity;         ///< of no other object, in all times of the pool
-    std::uint64_t size_bytes;       ///< of the object
+    std::uint64_t checksum;  ///< of identity to type_name
+    std::uint64_t identity;  ///< of no other object, in all times of the pool
+    std::uint64_t size_bytes;  ///< of the object
     std::uint64_t methods_address;  ///< MethodRecord[method_count], a heap block
     std::uint32_t method_count;
-    std::uint32_t object_offset;    ///< from this record
+    std::uint32_t object_offset;  ///< from this record
     char type_name[SP_PRONTO_NAME_BYTES_MAX + 1];
     // From here on the checksum does not cover the bytes.
-    std::uint64_t committed;        ///< the image has the operations up to this number
-    std::uint64_t slot;             ///< in the running process's table of objects; of no meaning in a pool that is opened
-    std::uint64_t twin_address;     ///< option verify_replay: a second object that runs each operation again; 0: none
-    std::uint64_t log_sequence;     ///< chunks with a smaller ChunkHeader::sequence have nothing that the image lacks
-    std::uint64_t operation_ns;     ///< how long an operation took, of those that were timed: for an estimate
-    std::uint64_t reserved[5];      ///< zero
+    std::uint64_t committed;  ///< the image has the operations up to this number
+    std::uint64_t slot;  ///< in the running process's table of objects; of no meaning in a pool that is opened
+    std::uint64_t twin_address;  ///< option verify_replay: a second object that runs each operation again; 0: none
+    std::uint64_t log_sequence;  ///< chunks with a smaller ChunkHeader::sequence have nothing that the image lacks
+    std::uint64_t operation_ns;  ///< how long an operation took, of those that were timed: for an estimate
+    std::uint64_t reserved[5];  ///< zero
 };
 static_assert(sizeof(ObjectRecord) == 192 && std::is_trivially_copyable_v<ObjectRecord>);
 static_assert(offsetof(ObjectRecord, checksum) == 8 && offsetof(ObjectRecord, identity) == 16);

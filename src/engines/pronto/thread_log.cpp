@@ -58,6 +58,7 @@ ThreadLog* find_unused() noexcept
     log->current = nullptr;
     log->replaying = nullptr;
     log->choice = {};
+    log->group = {};
     logs_in_use.fetch_add(1, std::memory_order_relaxed);
     owner.log = log;
     own = log;

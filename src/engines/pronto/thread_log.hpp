@@ -9,6 +9,7 @@
 
 #include "core/result.hpp"
 #include "engines/pronto/live_object.hpp"
+#include "media/medium.hpp"
 
 namespace stillpoint::pronto {
 
@@ -78,6 +79,20 @@ struct LogPiece {
     std::uint64_t number = 0;       ///< of the thread's newest operation on the object; 0: not known
 };
 
+/// Operations of a thread that one fence makes durable, on byte-addressable media (sp_pronto_group_begin).
+struct LogGroup {
+    static constexpr std::uint32_t lines_max = 32;
+
+    std::uint32_t depth = 0;       ///< groups that have begun and not ended: the outermost counts
+    std::uint32_t line_count = 0;
+    LiveObject* object = nullptr;  ///< the group has entries of it that are not durable; nullptr: none
+    Medium* medium = nullptr;      ///< the object's
+    std::uint64_t last = 0;        ///< number of the newest of them
+    /// First lines that are stored with the fence: until then nothing waits for any.
+    std::array<LineWrite, lines_max> places{};
+    alignas(cache_line_bytes) std::array<std::array<std::byte, cache_line_bytes>, lines_max> lines{};
+};
+
 struct ThreadLog {
     static constexpr std::size_t header_room = sizeof(EntryHeader);
 
@@ -98,12 +113,13 @@ struct ThreadLog {
     std::vector<EntryPlace> parts;          ///< of the current operation, if it has more than one
     std::uint32_t deferrals = 0;            ///< of waiting, that have begun and not ended
     sp_pronto_ticket newest{};              ///< of the operations that were not waited for since the outermost of them began
+    LogGroup group;
     OperationLocks held;
     std::array<LogPiece, 64> pieces{};      ///< by the object's incarnation
     ThreadLog* next = nullptr;
     bool in_use = false;
 
-    /// Byte-addressable media: the operation whose entry is being made durable: its object, and a number that is not larger than its own;
+    /// Byte-addressable media: the oldest operation whose entry is being made durable: its object, and a number that is not larger than its own;
     /// 0: none. Others read them (durable_number_of).
     alignas(128) std::atomic<const LiveObject*> committing{nullptr};
     std::atomic<std::uint64_t> committing_from{0};

@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "objects/combined_queue.hpp"
 #include "objects/sequential_objects.hpp"
 #include "objects/sharded_map.hpp"
 #include "objects/slot.hpp"
@@ -171,9 +173,59 @@ class Overtaking final : public ObjectWorkload {
     Slot<ExploredList> list_{"list", 1};
 };
 
+/// Some arguments have lines of their own, so that a crash may leave any of a group's entries out, whole or torn.
+class Combining final : public ObjectWorkload {
+    static constexpr const char* queue_name = "combined";
+    static constexpr int threads = 3;
+
+    void find_objects() override { queue_ = pronto::find_object<CombinedQueue>(queue_name); }
+    PartDigests digests() const override
+    {
+        return {{0, queue_ != nullptr ? queue_->queue_digest() : absent}, {1, queue_ != nullptr ? queue_->count_digest() : absent}};
+    }
+    void perform(Random& random) override
+    {
+        if (queue_ == nullptr) {
+            queue_ = &pronto::get_object<CombinedQueue>(queue_name, std::uint64_t{0}, random());
+            ObjectNotes::acknowledged(0, queue_->queue_digest());
+            ObjectNotes::acknowledged(1, queue_->count_digest());
+        }
+        ObjectNotes::acknowledged(1, queue_->count());  // Alone, so that its number is known.
+        ObjectNotes::number(0, queue_, true);
+        Threads others;
+        for (int thread = 1; thread < threads; ++thread) {
+            others.run([queue = queue_, seed = random()] { work_on(*queue, Random(seed)); });
+        }
+        work_on(*queue_, Random(random()));
+        others.join();
+        ObjectNotes::number(0, queue_, false);
+        take_snapshot_sometimes(random);
+    }
+
+    static void work_on(CombinedQueue& queue, Random random)
+    {
+        for (int i = 0; i < 4; ++i) {
+            switch (random() % 8) {
+            case 0: ObjectNotes::acknowledged(0, queue.read()); break;
+            case 1: ObjectNotes::acknowledged(1, queue.count()); break;
+            case 2:
+            case 3:
+                if (const std::uint64_t sum = queue.pop(); sum != 0) {
+                    ObjectNotes::acknowledged(0, sum);
+                }
+                break;
+            default: ObjectNotes::acknowledged(0, queue.push(random(), std::string(random() % 3 == 0 ? random() % 300 : 0, 'c')));
+            }
+        }
+    }
+
+    CombinedQueue* queue_ = nullptr;
+};
+
 }  // namespace
 
 std::unique_ptr<ObjectWorkload> make_concurrent() { return std::make_unique<Concurrent>(); }
+std::unique_ptr<ObjectWorkload> make_combining() { return std::make_unique<Combining>(); }
 std::unique_ptr<ObjectWorkload> make_overtaking() { return std::make_unique<Overtaking>(); }
 
 }  // namespace stillpoint::explorer

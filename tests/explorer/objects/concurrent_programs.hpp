@@ -11,5 +11,7 @@ namespace stillpoint::explorer {
 /// Bursts of operations of two threads, of which a crash leaves any, with single ones, snapshots and another object's in between: what one
 /// run leaves in chunks of the log is there for the next.
 [[nodiscard]] std::unique_ptr<ObjectWorkload> make_overtaking();
+/// Three threads on one queue, whose operations are combined, beside operations that are not, and snapshots.
+[[nodiscard]] std::unique_ptr<ObjectWorkload> make_combining();
 
 }  // namespace stillpoint::explorer

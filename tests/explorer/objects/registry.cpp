@@ -166,6 +166,7 @@ const std::vector<ObjectWorkloadEntry>& object_workloads()
         {"long-arguments", &make<LongArguments>, 20, &pronto_options},
         {"concurrent", &make_concurrent, 3, &pronto_options},
         {"overtaking", &make_overtaking, 5, &pronto_options},
+        {"combining", &make_combining, 4, &pronto_options},
         {"changed-methods", &make_changed_methods, 10, &pronto_options},
         {"sharded-strings", &make_sharded_strings, 6, &pronto_options},
     };
