@@ -5,7 +5,8 @@ long tests with their programs as well (cmake/LongTests.cmake), and the unit tes
 A build keeps all CPUs busy; tests mostly wait for disks, kills and intervals. So two things go on at a time: the unit tests under
 AddressSanitizer run while the release is built, and ThreadSanitizer's build and unit tests run beside the release's tests. Compilers
 have a lower priority than tests. What goes on beside is written to a file, and shown where it fails. The first failure ends all.
-The tests of the layers are run under the sanitizers alone; `make check` runs them in the release too.
+The tests of the layers are run under the sanitizers alone; `make check` runs them in the release too. `make test` takes a part of the
+cases of those with many (tests/support/cases.hpp), `make test-all` and `make check` take all.
 ThreadSanitizer leaves out tests that one thread does alone and that take long: every crash of a log, a file with each bit flipped
 (CMakePresets.json).
 """
@@ -191,6 +192,8 @@ def main():
     name = "make test-all" if arguments.all else "make test"
     begun = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))
+    if arguments.all:
+        os.environ["STILLPOINT_CASES"] = "all"  # tests/support/cases.hpp
     two = TwoAtATime()
     try:
         run(two, arguments.jobs, arguments.definitions, arguments.all)

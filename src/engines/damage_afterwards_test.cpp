@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "support/cases.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/crashing_program.hpp"
 #include "versions/page_layout.hpp"
@@ -95,7 +96,7 @@ TEST_P(DamageAfterwards, OfABitOfATablePageIsHarmless)
     constexpr std::uint64_t table_page = 6;
     constexpr std::uint64_t second_place = table_page + versions::table_copies * versions::table_pages_for(4 * mib / page_bytes);
     const char* const wish = std::getenv("STILLPOINT_MUTATIONS");
-    const std::uint64_t step = wish != nullptr && std::string_view(wish) == "all" ? 1 : 29;
+    const std::uint64_t step = wish != nullptr && std::string_view(wish) == "all" ? 1 : test::case_step(29, 113);
     for (const std::uint64_t file_page : {table_page, table_page + 1, second_place, second_place + 1}) {
         versions::TablePage page;
         std::memcpy(&page, sound.data() + file_page * page_bytes, sizeof page);

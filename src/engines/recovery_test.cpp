@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "support/cases.hpp"
 #include "support/crashing_program.hpp"
 #include "support/temporary_directory.hpp"
 #include "core/sanitizers.hpp"
@@ -341,7 +342,8 @@ TEST_P(EnginesRecovery, GrowsAndKeepsWhatLiesInTheNewSegment)
 
 TEST_P(EnginesRecovery, SurvivesManyCrashesAtRandomMoments)
 {
-    for (int round = 0; round < 12; ++round) {
+    const auto rounds = static_cast<int>(test::cases(12, 3));
+    for (int round = 0; round < rounds; ++round) {
         const int outcome = run(
             [round] {
                 const State* const root = state();

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "support/breeze_lists.hpp"
+#include "support/cases.hpp"
 
 namespace stillpoint::breeze::testing {
 namespace {
@@ -84,7 +85,7 @@ std::vector<Crash> crashes_of_program(std::uint64_t seed, std::uint64_t transact
 
 TEST(BreezeCrashes, LeaveWholeTransactionsAtTheSameAddress)
 {
-    for (const Crash& crash : crashes_of_program(1, 90, 5)) {
+    for (const Crash& crash : crashes_of_program(1, 90, test::case_step(5, 20))) {
         const auto complaint = judge(crash.content, crash, 1);
         ASSERT_FALSE(complaint) << *complaint;
     }
@@ -93,7 +94,7 @@ TEST(BreezeCrashes, LeaveWholeTransactionsAtTheSameAddress)
 TEST(BreezeCrashes, LeaveWholeTransactionsWhereverThePoolLies)
 {
     unsigned place_number = 2;
-    for (const Crash& crash : crashes_of_program(2, 90, 5)) {
+    for (const Crash& crash : crashes_of_program(2, 90, test::case_step(5, 20))) {
         const auto complaint = judge(crash.content, crash, place_number);
         ASSERT_FALSE(complaint) << *complaint;
         place_number = 1 + place_number % 5;
@@ -125,14 +126,14 @@ TEST(BreezeCrashes, OfRecoveryAndOfTheRewritingOfARewritingDoNoHarm)
 {
     std::mt19937_64 random(3);
     const auto crashes = crashes_of_program(3, 80, 32);
-    for (std::size_t i = 0; i < crashes.size(); i += 2) {
+    for (std::size_t i = 0; i < crashes.size(); i += test::case_step(2, 20)) {
         ASSERT_NO_FATAL_FAILURE(crash_recovery(crashes[i].content, crashes[i], 2, 3, random));
     }
 }
 
 TEST(BreezeCrashes, ByScansOfSeveralThreadsGiveTheSame)
 {
-    for (const Crash& crash : crashes_of_program(4, 80, 10)) {
+    for (const Crash& crash : crashes_of_program(4, 80, test::case_step(10, 30))) {
         auto pool = open_memory(std::make_shared<CrashMemory>(crash.content), 3, 3);
         ASSERT_TRUE(pool) << pool.error().message;
         const Model found = model_of(**pool);

@@ -4,7 +4,7 @@
 //   - A pointer is as it was, or null and listed. One whose own bytes were damaged may lead elsewhere: then counts are in doubt.
 //   - There is the root that was, or none; the new pool passes a check.
 //
-// 40 pools of each kind by default; STILLPOINT_SALVAGES=10000 takes as many.
+// 40 pools of each kind by default, fewer under AddressSanitizer (support/cases.hpp); STILLPOINT_SALVAGES=10000 takes as many.
 
 #include <gtest/gtest.h>
 
@@ -21,6 +21,7 @@
 #include "engines/breeze/salvage.hpp"
 #include "engines/breeze/salvage_holder.hpp"
 #include "media/open.hpp"
+#include "support/cases.hpp"
 #include "support/breeze_lists.hpp"
 #include "support/patched_medium.hpp"
 #include "support/temporary_directory.hpp"
@@ -37,7 +38,7 @@ constexpr std::uint64_t first_seed = 20'261'128;
 std::uint64_t pools_to_salvage()
 {
     const char* const wish = std::getenv("STILLPOINT_SALVAGES");
-    return wish != nullptr ? std::strtoull(wish, nullptr, 10) : 40;
+    return wish != nullptr ? std::strtoull(wish, nullptr, 10) : test::cases(40, 3);
 }
 
 /// Pools that promise no more than a process's death: no test waits for a disk.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "support/cases.hpp"
 #include "support/crashing_program.hpp"
 #include "engines/pmthreads/pmthreads_layout.hpp"
 #include "support/temporary_directory.hpp"
@@ -118,9 +119,10 @@ TEST_F(PmthreadsDamage, OfACopyInTheOtherPlaceIsFound)
 
 TEST_F(PmthreadsDamage, OfOneCommitRecordIsRepairedFromItsTwin)
 {
+    const auto step = static_cast<unsigned>(test::case_step(37, 131));
     for (std::uint64_t record_page = 0; record_page < engine_area_pages; ++record_page) {
         const auto before = file_bytes(pool_);
-        for (unsigned bit = 0; bit < 8 * sizeof(CommitRecord); bit += 37) {
+        for (unsigned bit = 0; bit < 8 * sizeof(CommitRecord); bit += step) {
             flip_bit(pool_, engine_area + record_page * page_bytes + bit / 8, bit % 8);
             EXPECT_EQ(reopen(" recovery=eager"), 0) << "page " << record_page << " bit " << bit;
             const int file = open(pool_.c_str(), O_RDWR);

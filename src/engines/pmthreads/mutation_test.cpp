@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "pool/commit_record.hpp"
+#include "support/cases.hpp"
 #include "support/crashing_program.hpp"
 #include "versions/offline.hpp"
 #include "engines/pmthreads/pmthreads_engine.hpp"
@@ -255,7 +256,7 @@ protected:
     void for_each(std::uint64_t count, double share, Damage&& damage)
     {
         using Clock = std::chrono::steady_clock;
-        const auto deadline = Clock::now() + std::chrono::duration<double>(share * 2.0);
+        const auto deadline = Clock::now() + std::chrono::duration<double>(share * (test::takes_few_cases() ? 0.4 : 2.0));
         if (take_all()) {
             for (std::uint64_t number = 0; number < count; ++number) {
                 damage(number);
@@ -375,7 +376,7 @@ TEST_F(Mutations, OfEveryBitOfASlotInEveryPlaceLeaveAPoolThatGoesOn)
     }
     ASSERT_GE(places.size(), 3U);
     const std::uint64_t second_place = versions::table_copies * versions::table_pages_for(first_image_pages);
-    const std::uint64_t step = take_all() ? 1 : 3;
+    const std::uint64_t step = take_all() ? 1 : test::case_step(3, 13);
     Figures figures;
     for (const std::uint64_t copy : {std::uint64_t{0}, std::uint64_t{1}, second_place, second_place + 1}) {
         for (const std::uint64_t place : places) {

@@ -3,7 +3,7 @@
 // force is whole must be called sound; a lost page must be zero, and an older one a copy that an epoch wrote; and the engine's own recovery
 // must take the pool.
 //
-// 300 pools by default; STILLPOINT_SALVAGES=10000 takes as many.
+// 300 pools by default, fewer under AddressSanitizer (support/cases.hpp); STILLPOINT_SALVAGES=10000 takes as many.
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +16,7 @@
 #include <set>
 
 #include "engines/pmthreads/pmthreads_engine.hpp"
+#include "support/cases.hpp"
 #include "support/crashing_program.hpp"
 #include "support/patched_medium.hpp"
 #include "support/temporary_directory.hpp"
@@ -35,7 +36,7 @@ constexpr std::uint64_t first_seed = 20'261'127;
 std::uint64_t pools_to_salvage()
 {
     const char* const wish = std::getenv("STILLPOINT_SALVAGES");
-    return wish != nullptr ? std::strtoull(wish, nullptr, 10) : 300;
+    return wish != nullptr ? std::strtoull(wish, nullptr, 10) : test::cases(300, 6);
 }
 
 /// Many pages written whole, others by lines, in four epochs.

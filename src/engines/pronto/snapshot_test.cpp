@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engines/pronto/snapshot_staging.hpp"
+#include "support/cases.hpp"
 #include "support/temporary_directory.hpp"
 #include "runtime/statistics.hpp"
 #include "support/crashing_program.hpp"
@@ -100,7 +101,8 @@ INSTANTIATE_TEST_SUITE_P(Configurations, ProntoSnapshots,
 
 TEST_P(ProntoSnapshots, CaptureOneMomentWhileWritersGoOn)
 {
-    for (int round = 0; round < 3; ++round) {
+    const std::uint64_t rounds = test::cases(3, 3);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
         ASSERT_EQ(run([] {
                       std::uint64_t* const words = table();
                       if (compare_pairs(words) != 0) {
@@ -176,7 +178,8 @@ TEST_P(ProntoSnapshots, GiveAForkedChildAPrivateCopyInTheMiddleOfOne)
                       }
                   });
                   int wrong = 0;
-                  for (int i = 0; i < 5 && wrong == 0; ++i) {
+                  const std::uint64_t forks = test::cases(5, 2);
+                  for (std::uint64_t i = 0; i < forks && wrong == 0; ++i) {
                       session_before_fork();
                       const pid_t child = fork();
                       if (child == 0) {

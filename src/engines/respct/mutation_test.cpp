@@ -22,6 +22,7 @@
 #include "engines/respct/recovery.hpp"
 #include "engines/respct/respct_engine.hpp"
 #include "heap/heap_state.hpp"
+#include "support/cases.hpp"
 #include "support/temporary_directory.hpp"
 #include "pool/commit_record.hpp"
 #include "pool/directory.hpp"
@@ -180,13 +181,13 @@ protected:
         const std::uint64_t image = pool->segments()[0].first_file_page * page_bytes;
         const ImageGeometry geometry = geometry_of(facts);
         const auto layout = heap::HeapLayout::of(geometry.heap_offset, facts.image_bytes_max, layout::TableFormat::logged);
-        const std::uint64_t step = take_all() ? 1 : 211;
+        const std::uint64_t step = take_all() ? 1 : test::case_step(211, 1009);
         std::vector<BitRange> ranges;
         for (std::uint64_t page = 0; page < commit_area_pages; ++page) {
             ranges.push_back({(facts.engine_area_first_page + page) * page_bytes * 8, sizeof(CommitRecord) * 8, step});
         }
         ranges.push_back({(image + geometry.copy_records_offset) * 8, geometry.table_pages * sizeof(CopyRecord) * 8, step});
-        ranges.push_back({image * 8, 2 * geometry.table_pages * page_bytes * 8, take_all() ? 997U : 60'013U});
+        ranges.push_back({image * 8, 2 * geometry.table_pages * page_bytes * 8, take_all() ? 997U : test::case_step(60'013, 240'007)});
         ranges.push_back({(image + layout.layouts_offset) * 8, sizeof(logged::Word) * 8, step});
         ranges.push_back({(image + layout.layouts_offset + sizeof(heap::LayoutRecord)) * 8, sizeof(heap::LayoutRecord) * 8, step});
         for (std::uint64_t span = 0; span < 24; ++span) {

@@ -5,7 +5,7 @@
 //   - Where no record of copies is damaged, a page whose newest copy is whole is not listed. One damaged record costs nothing but its page.
 //   - Everything after the tables stays as the file has it, and a start takes the tables of what was made.
 //
-// 300 pools by default; STILLPOINT_SALVAGES=10000 takes as many.
+// 300 pools by default, fewer under AddressSanitizer (support/cases.hpp); STILLPOINT_SALVAGES=10000 takes as many.
 
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +25,7 @@
 #include "engines/respct/table_copies.hpp"
 #include "pool/commit_record.hpp"
 #include "stillpoint/stillpoint.h"
+#include "support/cases.hpp"
 #include "support/crashing_program.hpp"
 #include "support/patched_medium.hpp"
 #include "support/temporary_directory.hpp"
@@ -41,7 +42,7 @@ constexpr std::uint64_t first_seed = 20'261'128;
 std::uint64_t pools_to_salvage()
 {
     const char* const wish = std::getenv("STILLPOINT_SALVAGES");
-    return wish != nullptr ? std::strtoull(wish, nullptr, 10) : 300;
+    return wish != nullptr ? std::strtoull(wish, nullptr, 10) : test::cases(300, 6);
 }
 
 /// Names in several pages of the directory, some of them in several epochs.
