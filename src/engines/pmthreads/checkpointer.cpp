@@ -7,6 +7,7 @@
 #include "core/store_marks.hpp"
 #include "engines/pmthreads/advice.hpp"
 #include "engines/pmthreads/own_statistics.hpp"
+#include "engines/pmthreads/unpaced_passes.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
 #include "runtime/checkpoint_figures.hpp"
@@ -129,33 +130,18 @@ Result<std::uint64_t> Checkpointer::copy_ahead() noexcept
     return copied;
 }
 
-/// A pass with pauses leaves what the program wrote in its pauses. A line is copied much faster than a program writes it, so each
-/// pass without pauses leaves a small part of the one before; unless the thread lost its CPU meanwhile: then one more takes what was
-/// written in that time. With pages in place of lines each pass would cost the program a fault for each page that it writes again.
+/// With pages in place of lines each pass would cost the program a fault for each page that it writes again.
 Result<void> Checkpointer::copy_rest_ahead(std::uint64_t copied_bytes) noexcept
 {
-    constexpr std::uint64_t small_rest_bytes = mib / 8;
-    constexpr std::uint64_t large_rest_bytes = 32 * mib;  // All CPUs copy it sooner, in the stop.
-    // A pass that finds little takes less, and a thread that loses its CPU is without it for longer.
-    constexpr std::uint64_t undisturbed_ns = 1'000'000;
-    constexpr std::uint64_t copied_here_max = 64 * mib;
-    constexpr unsigned passes_max = 16;
     pacer_.allow_pauses(false);
-    std::uint64_t pass_ns = 0;
-    std::uint64_t copied_here = 0;
-    for (unsigned pass = 0; pass < passes_max; ++pass) {
-        const bool little_is_left = copied_bytes <= small_rest_bytes && pass_ns <= undisturbed_ns;
-        if (little_is_left || copied_bytes > large_rest_bytes || copied_here > copied_here_max || !capture_.unstaged().empty()) {
-            break;  // Pages without staging memory are written to the medium by each pass.
-        }
+    // Pages without staging memory are written to the medium by each pass.
+    for (UnpacedPasses passes(copied_bytes); passes.wants_another() && capture_.unstaged().empty();) {
         const std::uint64_t begun_ns = os::monotonic_ns();
-        auto copied = copy_ahead();
+        const auto copied = copy_ahead();
         if (!copied) {
             return pass_on(copied.error());
         }
-        copied_bytes = *copied;
-        copied_here += copied_bytes;
-        pass_ns = os::monotonic_ns() - begun_ns;
+        passes.pass_done(*copied, os::monotonic_ns() - begun_ns);
     }
     pacer_.allow_pauses(true);
     return {};
