@@ -312,8 +312,9 @@ Result<std::uint64_t> ReplayRounds::replay_some(std::span<const RecordRef> order
     }
     staged_pages_.store(0, std::memory_order_relaxed);
     if (!replayer_.replay(bytes, ordered.first(records), {&staged_page, this})) {
-        return fail(SP_E_POOL_CORRUPT, 0, "{}: the copy of image page {} is damaged; restore the pool from a copy",
-                    parts_.pool->medium().path(), damaged_page_.load(std::memory_order_relaxed));
+        return failure_ ? tl::unexpected<Failure>(*failure_)
+                        : fail(SP_E_POOL_CORRUPT, 0, "{}: a log record writes after the end of the image; restore the pool from a copy",
+                               parts_.pool->medium().path());
     }
     return records;
 }
@@ -325,29 +326,34 @@ std::byte* ReplayRounds::staged_page(void* self, std::uint64_t image_page)
     const std::uint64_t slot = here.staged_pages_.fetch_add(1, std::memory_order_relaxed);
     std::byte* const bytes = here.staging_.data() + slot * page_bytes;
     here.staged_at_[image_page] = static_cast<std::uint32_t>(slot);
-    if (!here.load_copy(image_page, bytes)) {
-        here.damaged_page_.store(image_page, std::memory_order_relaxed);
+    if (auto loaded = here.load_copy(image_page, bytes); !loaded) {
+        if (!here.has_failed_.exchange(true, std::memory_order_relaxed)) {  // The first one is told.
+            here.failure_ = std::move(loaded.error());
+        }
         return nullptr;
     }
     return bytes;
 }
 
-bool ReplayRounds::load_copy(std::uint64_t image_page, std::byte* bytes) noexcept
+Result<void> ReplayRounds::load_copy(std::uint64_t image_page, std::byte* bytes) noexcept
 {
     const versions::VersionSlot& slot = parts_.table->consistent(image_page);
     if (slot.epoch == 0) {
         std::memset(bytes, 0, page_bytes);
-        return true;
+        return {};
     }
     const Medium& medium = parts_.pool->medium();
     const std::uint64_t offset = std::uint64_t{slot.location} * page_bytes;
     if (medium.byte_addressable()) {
         std::memcpy(bytes, medium.mapping() + offset, page_bytes);
-    } else if (!medium.read(offset, {bytes, page_bytes})) {
-        return false;
+    } else if (auto read = medium.read(offset, {bytes, page_bytes}); !read) {
+        return read;
     }
     const std::uint64_t hash = versions::content_hash(bytes, parts_.table->hash_seed());
-    return versions::page_checksum(hash, image_page, slot.epoch) == slot.checksum;
+    if (versions::page_checksum(hash, image_page, slot.epoch) == slot.checksum) {
+        return {};
+    }
+    return fail(SP_E_POOL_CORRUPT, 0, "{}: the copy of image page {} is damaged; restore the pool from a copy", medium.path(), image_page);
 }
 
 Result<void> ReplayRounds::write_epoch(std::span<const std::uint32_t> pages, const std::byte* (*bytes_of)(ReplayRounds&, std::uint32_t),

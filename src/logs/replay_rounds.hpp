@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/result.hpp"
@@ -91,7 +92,7 @@ private:
     /// Replays the first records of `ordered`, as many as staging memory has pages for. Returns how many.
     [[nodiscard]] Result<std::uint64_t> replay_some(std::span<const RecordRef> ordered) noexcept;
     static std::byte* staged_page(void* self, std::uint64_t image_page);
-    [[nodiscard]] bool load_copy(std::uint64_t image_page, std::byte* bytes) noexcept;
+    [[nodiscard]] Result<void> load_copy(std::uint64_t image_page, std::byte* bytes) noexcept;
     [[nodiscard]] Result<void> write_epoch(std::span<const std::uint32_t> pages, const std::byte* (*bytes_of)(ReplayRounds&, std::uint32_t),
                                            const ReplayPoint& point, bool clean) noexcept;
     [[nodiscard]] Result<void> write_replay_point(const ReplayPoint& point) noexcept;
@@ -123,7 +124,8 @@ private:
     std::atomic<std::uint64_t> staged_pages_{0};
     os::ReservedArray<std::uint32_t> staged_at_;  ///< by image page
     os::ReservedArray<std::uint32_t> sorted_pages_;
-    std::atomic<std::uint64_t> damaged_page_{UINT64_MAX};
+    std::atomic<bool> has_failed_{false};
+    std::optional<Failure> failure_;  ///< of the first copy that could not be loaded
     os::ReservedArray<std::byte> point_pages_;
 };
 
