@@ -1,6 +1,7 @@
 // A program over durable objects that tells when a crash has broken it: tests/kill/kill_loop.py kills it.
 //
-// Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS
+// Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS [wait]
+// With `wait` a thread whose operation is refused says so, and does nothing more: tests/cluster ends the program.
 // Threads number their operations on a bank whose accounts have locks, a queue, and a map, a map of strings and a map in shards of
 // the library. ACKNOWLEDGED is a file in which each thread notes, by a store to shared memory, which operation it begins and
 // which has returned. At the start and at the end each object must hold, of each thread, exactly its operations up to one between those.
@@ -11,32 +12,24 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <mutex>
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <sys/mman.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include "pronto_ledger_objects.hpp"
 #include "stillpoint/durable.hpp"
 #include "stillpoint/stillpoint.h"
+#include "told.hpp"
 
 namespace {
 
 enum Kind : unsigned { transfers, entries, texts, in_shards, handovers, kind_count };
 constexpr const char* kind_names[] = {"transfers", "entries", "texts", "in shards", "handovers"};
 
-/// Outside of durable memory: a file that the kernel keeps when the process is killed.
-struct Told {
-    std::atomic<std::uint64_t> durable_epoch;
-    struct Thread {
-        std::atomic<std::uint64_t> begun[kind_count], acknowledged[kind_count];
-    } threads[threads_max];
-};
+using Promises = Told<kind_count, threads_max>;
 
 using Entries = stillpoint::durable::map<std::uint64_t, std::uint64_t>;
 using Texts = stillpoint::durable::string_map;
@@ -51,7 +44,7 @@ struct Ledger {
     std::mutex entries_guard;  // The object's operations are for one thread at a time.
 };
 
-Told* told = nullptr;
+Promises* told = nullptr;
 std::atomic<bool> is_over{false};
 constexpr std::uint64_t slots = 40;
 
@@ -96,13 +89,14 @@ using Numbers = std::array<std::uint64_t, kind_count>;
 void work(Ledger& ledger, unsigned thread, Numbers done, std::uint64_t operations)
 {
     std::mt19937_64 random(std::random_device{}());
-    Told::Thread& own = told->threads[thread];
+    Promises::Thread& own = told->threads[thread];
     for (std::uint64_t i = 0; i < operations && !is_over; ++i) {
         const auto kind = static_cast<Kind>(random() % kind_count);
         own.begun[kind] = ++done[kind];
         try {
             perform(ledger, kind, thread, done[kind], random);
         } catch (const std::exception& error) {
+            stop_where_refused(error.what());
             std::printf("BROKEN: operation %" PRIu64 " of %s failed: %s\n", done[kind], kind_names[kind], error.what());
             std::fflush(stdout);
             is_over = true;
@@ -164,13 +158,8 @@ std::vector<Numbers> check(const Ledger& ledger, unsigned threads, const char* w
                         texts_done(ledger.shards, thread), ledger.handovers.done_by(thread)};
         for (unsigned kind = 0; kind < kind_count; ++kind) {
             const std::uint64_t is = done[thread][kind];
-            const std::uint64_t begun = told->threads[thread].begun[kind], acknowledged = told->threads[thread].acknowledged[kind];
             sums[kind] += is;
-            if (is < acknowledged || is > begun) {
-                wrong += std::string(is < acknowledged ? " LOST: " : " BROKEN: ") + kind_names[kind] + " of thread " +
-                         std::to_string(thread) + " are " + std::to_string(is) + ", acknowledged " + std::to_string(acknowledged) +
-                         ", begun " + std::to_string(begun);
-            }
+            wrong += told->problem(thread, kind, kind_names[kind], is);
         }
     }
     std::printf("ledger %s: %" PRIu64 " transfers, %" PRIu64 " entries, %" PRIu64 " texts, %" PRIu64 " in shards, %" PRIu64
@@ -180,32 +169,20 @@ std::vector<Numbers> check(const Ledger& ledger, unsigned threads, const char* w
     return done;
 }
 
-Told* open_told(const char* path)
-{
-    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    void* const memory = file >= 0 && ftruncate(file, sizeof(Told)) == 0
-                             ? mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-                             : MAP_FAILED;
-    if (memory == MAP_FAILED) {
-        throw std::runtime_error(std::string("cannot map ") + path);
-    }
-    close(file);
-    return static_cast<Told*>(memory);
-}
-
 int run(const char* path, unsigned threads, std::uint64_t operations)
 {
     namespace pronto = stillpoint::pronto;
-    told = open_told(path);
+    told = Promises::open(path);
     Ledger ledger{pronto::get_object<Bank>("bank"),           pronto::get_object<Entries>("entries"),
                   pronto::get_object<Texts>("texts"),         Shards("shards", 3),
                   pronto::get_object<Handovers>("handovers"), {}};
     const std::vector<Numbers> done = check(ledger, threads, "at the start");
+    for (unsigned thread = 0; thread < threads; ++thread) {
+        told->note_start(thread, done[thread]);
+    }
+    told->has_begun = 1;
     std::vector<std::thread> all;
     for (unsigned thread = 0; thread < threads; ++thread) {
-        for (unsigned kind = 0; kind < kind_count; ++kind) {
-            told->threads[thread].begun[kind] = told->threads[thread].acknowledged[kind] = done[thread][kind];
-        }
         all.emplace_back(work, std::ref(ledger), thread, done[thread], operations);
     }
     for (std::thread& thread : all) {
@@ -219,9 +196,10 @@ int run(const char* path, unsigned threads, std::uint64_t operations)
 
 int main(int count, char** words)
 {
-    const auto threads = count == 4 ? static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)) : 0;
+    waits_where_refused = count == 5 && std::string(words[4]) == "wait";
+    const auto threads = count == 4 || waits_where_refused ? static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)) : 0;
     if (threads == 0 || threads > threads_max) {
-        std::fputs("Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS\n", stderr);
+        std::fputs("Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS [wait]\n", stderr);
         return 64;
     }
     try {

@@ -1,6 +1,7 @@
 // A program of transactions that tells when a crash has broken it: tests/kill/kill_loop.py kills it.
 //
-// Usage: spht_ledger ACKNOWLEDGED THREADS OPERATIONS
+// Usage: spht_ledger ACKNOWLEDGED THREADS OPERATIONS [wait]
+// With `wait` a thread whose operation is refused says so, and does nothing more: tests/cluster ends the program.
 // Threads number their transactions of each of four kinds: transfers between accounts, entries of a map whose nodes are allocated and
 // freed, texts of many words, and a queue through which threads hand numbers to each other. ACKNOWLEDGED is a file in which each thread
 // notes, by a store to shared memory, which transaction it begins and which has returned. At the start and at the end there must be, of
@@ -11,16 +12,14 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <fcntl.h>
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <sys/mman.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include "stillpoint/spht.hpp"
+#include "told.hpp"
 
 namespace {
 
@@ -33,13 +32,7 @@ constexpr std::uint64_t slots = 40;
 constexpr std::uint64_t account_count = 64;
 constexpr std::uint64_t text_words = 600;
 
-/// Outside of durable memory: a file that the kernel keeps when the process is killed.
-struct Told {
-    std::atomic<std::uint64_t> durable_epoch;
-    struct Thread {
-        std::atomic<std::uint64_t> begun[kind_count], acknowledged[kind_count];
-    } threads[threads_max];
-};
+using Promises = Told<kind_count, threads_max>;
 
 struct Node {
     std::uint64_t number;
@@ -60,7 +53,7 @@ struct Ledger {
     std::uint64_t popped;
 };
 
-Told* told = nullptr;
+Promises* told = nullptr;
 Ledger* ledger = nullptr;
 std::atomic<bool> is_over{false};
 
@@ -121,7 +114,7 @@ using Numbers = std::array<std::uint64_t, kind_count>;
 void work(unsigned thread, Numbers done, std::uint64_t operations)
 {
     std::mt19937_64 random(std::random_device{}());
-    Told::Thread& own = told->threads[thread];
+    Promises::Thread& own = told->threads[thread];
     for (std::uint64_t i = 0; i < operations && !is_over; ++i) {
         const auto kind = static_cast<Kind>(random() % kind_count);
         own.begun[kind] = ++done[kind];
@@ -131,6 +124,7 @@ void work(unsigned thread, Numbers done, std::uint64_t operations)
             --done[kind];
             continue;
         } catch (const std::exception& error) {
+            stop_where_refused(error.what());
             std::printf("BROKEN: transaction %" PRIu64 " of %s failed: %s\n", done[kind], kind_names[kind], error.what());
             std::fflush(stdout);
             is_over = true;
@@ -191,14 +185,9 @@ std::vector<Numbers> check(unsigned threads, const char* when)
         wrong += problem_of(thread);
         for (unsigned kind = 0; kind < kind_count; ++kind) {
             const std::uint64_t is = ledger->threads[thread].done[kind];
-            const std::uint64_t begun = told->threads[thread].begun[kind], acknowledged = told->threads[thread].acknowledged[kind];
             done[thread][kind] = is;
             sums[kind] += is;
-            if (is < acknowledged || is > begun) {
-                wrong += std::string(is < acknowledged ? " LOST: " : " BROKEN: ") + kind_names[kind] + " of thread " +
-                         std::to_string(thread) + " are " + std::to_string(is) + ", acknowledged " + std::to_string(acknowledged) +
-                         ", begun " + std::to_string(begun);
-            }
+            wrong += told->problem(thread, kind, kind_names[kind], is);
         }
     }
     std::printf("ledger %s: %" PRIu64 " transfers, %" PRIu64 " entries, %" PRIu64 " texts, %" PRIu64 " handovers%s\n", when,
@@ -207,32 +196,20 @@ std::vector<Numbers> check(unsigned threads, const char* when)
     return done;
 }
 
-Told* open_told(const char* path)
-{
-    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    void* const memory = file >= 0 && ftruncate(file, sizeof(Told)) == 0
-                             ? mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-                             : MAP_FAILED;
-    if (memory == MAP_FAILED) {
-        throw std::runtime_error(std::string("cannot map ") + path);
-    }
-    close(file);
-    return static_cast<Told*>(memory);
-}
-
 int run(const char* path, unsigned threads, std::uint64_t operations)
 {
-    told = open_told(path);
+    told = Promises::open(path);
     ledger = static_cast<Ledger*>(sp_root("ledger", sizeof(Ledger)));
     if (ledger == nullptr) {
         throw std::runtime_error(sp_last_error());
     }
     const std::vector<Numbers> done = check(threads, "at the start");
+    for (unsigned thread = 0; thread < threads; ++thread) {
+        told->note_start(thread, done[thread]);
+    }
+    told->has_begun = 1;
     std::vector<std::thread> all;
     for (unsigned thread = 0; thread < threads; ++thread) {
-        for (unsigned kind = 0; kind < kind_count; ++kind) {
-            told->threads[thread].begun[kind] = told->threads[thread].acknowledged[kind] = done[thread][kind];
-        }
         all.emplace_back(work, thread, done[thread], operations);
     }
     for (std::thread& thread : all) {
@@ -246,9 +223,10 @@ int run(const char* path, unsigned threads, std::uint64_t operations)
 
 int main(int count, char** words)
 {
-    const auto threads = count == 4 ? static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)) : 0;
+    waits_where_refused = count == 5 && std::string(words[4]) == "wait";
+    const auto threads = count == 4 || waits_where_refused ? static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)) : 0;
     if (threads == 0 || threads > threads_max) {
-        std::fputs("Usage: spht_ledger ACKNOWLEDGED THREADS OPERATIONS\n", stderr);
+        std::fputs("Usage: spht_ledger ACKNOWLEDGED THREADS OPERATIONS [wait]\n", stderr);
         return 64;
     }
     try {
