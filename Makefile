@@ -51,7 +51,7 @@ help:
 	@echo "make canaries     take out one fence, sync or checksum at a time: the explorer must notice each"
 	@echo "make faults       make every call of a program's life fail once and permanently, on every medium"
 	@echo "make mutations    damage every bit of a pool's structures, one after the other (15 minutes)"
-	@echo "make cluster-test  ROUNDS=100 rounds of faults on a Ceph cluster that it installs and starts in a folder (SEED)"
+	@echo "make cluster-test  ROUNDS=100 rounds of faults on LANES=2 Ceph clusters that it installs and starts in folders (SEED)"
 	@echo "make guest        cut the power of a virtual machine (QEMU) CYCLES=$(CYCLES) times for each kind of disk (SEED)"
 	@echo "make schedules    explore the schedules of the quiescence protocol at length, and its mutants (an hour)"
 	@echo "make fuzz         run each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
@@ -173,14 +173,15 @@ mutations: configure
 
 # The packages come first: without librados the agent of pools in Ceph is not built.
 cluster-test: ROUNDS = 100
+cluster-test: LANES = 2
 cluster-test: tmp
 	@sh scripts/setup.sh cluster
 	@$(MAKE) --no-print-directory configure
 	$(only) all bank $(basename $(notdir $(wildcard tests/kill/*_ledger.cpp)))
-	$(call say,Breaking a Ceph cluster and the owners of its pools $(ROUNDS) times: three seconds a round)
+	$(call say,Breaking Ceph clusters and the owners of their pools $(ROUNDS) times in $(LANES) lanes: two seconds a round)
 	@python3 -B tests/cluster/doctor_test.py || [ $$? = 77 ]
-	@python3 -B tests/cluster/faults.py --rounds $(ROUNDS) --seed $(SEED) || [ $$? = 77 ]
-	@python3 -B tests/cluster/replica_faults.py --rounds $(ROUNDS) --seed $(SEED) || [ $$? = 77 ]
+	@python3 -B tests/cluster/faults.py --rounds $(ROUNDS) --lanes $(LANES) --seed $(SEED) || [ $$? = 77 ]
+	@python3 -B tests/cluster/replica_faults.py --rounds $(ROUNDS) --lanes $(LANES) --seed $(SEED) || [ $$? = 77 ]
 
 CYCLES ?= 20
 guest: build-tests

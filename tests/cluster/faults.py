@@ -9,6 +9,7 @@ the network between owner and cluster is cut; the cluster is filled. After each 
   - there is never half an epoch: the program's own sums hold at each start, and `stillpoint check` finds the pool sound;
   - acknowledgements go on while the cluster can take writes, stop while it cannot, and go on afterwards.
 
+SIGINT or SIGTERM: the round that runs is the last one, and the summary follows.
 Exit code 0: all held. 1: something did not; the line names the seed and the round. 77: Ceph is not installed.
 """
 
@@ -26,6 +27,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import lanes
 from cluster import POOL, Cluster, missing_packages
 from machines import Machine, Network, enter_own_network
 from owner import LEASE_MS, PROGRAMS, Broken, History, Owner
@@ -39,12 +41,13 @@ class Rounds:
 
     def __init__(self, options, cluster, network):
         self.options, self.cluster, self.network = options, cluster, network
-        self.random = random.Random(options.seed)
+        self.random = None  # of each pool another
         self.machines = [Machine(network, "alpha"), Machine(network, "beta")]
         self.counts = collections.Counter()
         self.longest = collections.Counter()
-        self.pools = 0
+        self.pools = options.first_pool - 1
         self.done = 0
+        self.is_stopped = False
         self.owner = None
         self.history = None
 
@@ -66,6 +69,7 @@ class Rounds:
     def new_pool(self):
         self.end_pool()
         self.pools += 1
+        self.random = random.Random(f"{self.options.seed} {self.pools}")  # so a run can begin with any pool
         name = self.options.program or self.random.choice(list(PROGRAMS))
         folder = self.options.folder / f"pool-{self.pools}"
         environment = {key: value for key, value in self.cluster.environment().items() if key != "CEPH_ARGS"}
@@ -248,7 +252,7 @@ class Rounds:
         time.sleep(0.3)  # for what was under way
         before, last = self.owner.told(), self.owner.last()[0]
         time.sleep(seconds)
-        if self.owner.told() > before + 1:
+        if self.owner.told() > before + self.owner.program.under_way:
             raise Broken(f"{self.owner.name()} was told of epochs after {last} while {why}, up to {self.owner.last()[0]}")
 
     def go_on(self, what):
@@ -261,8 +265,8 @@ class Rounds:
     def has_given_up(self):
         """Whether the program was told that nothing later will be durable, and why: then it is started again."""
         end = time.monotonic() + 2
-        before = self.owner.last()[0]
-        while self.owner.process.poll() is None and self.owner.last()[0] == before and time.monotonic() < end:
+        before = self.owner.told()
+        while self.owner.process.poll() is None and self.owner.told() == before and time.monotonic() < end:
             if "is full" in self.owner.output():
                 return True
             time.sleep(0.02)
@@ -292,11 +296,17 @@ class Rounds:
 
     # All rounds.
 
+    def stop(self, *_):
+        """The round that runs is the last one."""
+        self.is_stopped = True
+
     def run(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.stop)
         begin = time.monotonic()
         faults = self.faults()
         for number in range(self.options.rounds):
-            if self.options.seconds and time.monotonic() - begin > self.options.seconds:
+            if self.is_stopped or (self.options.seconds and time.monotonic() - begin > self.options.seconds):
                 break
             name = "a new pool"
             try:
@@ -309,7 +319,7 @@ class Rounds:
                 faults[name][1]()
                 self.history.judge()
             except Exception as error:
-                sys.exit(f"faults: seed {self.options.seed}, round {number}, {self.history.program.name}, {name}: {error}\n"
+                sys.exit(f"faults: seed {self.options.seed}, pool {self.pools}, round {number}, {self.history.program.name}, {name}: {error}\n"
                          f"faults: kept: {self.options.folder}")
             self.counts[name] += 1
             self.done += 1
@@ -317,7 +327,8 @@ class Rounds:
                 print(f"faults: {number + 1} rounds in {time.monotonic() - begin:.0f} s, nothing lost", flush=True)
         self.end_pool()
         facts = ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items()))
-        print(f"faults: seed {self.options.seed}, {self.done} rounds on {self.pools} pools in "
+        pools = self.pools - self.options.first_pool + 1
+        print(f"faults: seed {self.options.seed}, {self.done} rounds on {pools} pools in "
               f"{time.monotonic() - begin:.0f} s, nothing lost: {facts}")
         for what, seconds in sorted(self.longest.items()):
             print(f"faults: longest {what}: {seconds} s")
@@ -328,6 +339,8 @@ def main(description=__doc__, rounds_class=Rounds):
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=0, help="no round begins after so long (default: no limit)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lanes", type=int, default=1, help="so many runs beside each other; each has the next seed, and a share of the rounds")
+    parser.add_argument("--first-pool", type=int, default=1, help="go on with this pool of the seed, as a message names it")
     parser.add_argument("--program", choices=list(PROGRAMS), help="default: one of them for each pool")
     parser.add_argument("--only", help="only faults with these words in their names")
     parser.add_argument("--binaries", type=Path, default=BUILD / "bin")
@@ -338,6 +351,9 @@ def main(description=__doc__, rounds_class=Rounds):
     if missing or not list(options.binaries.glob("stillpoint-rados-agent")):
         print(f"skipped: {', '.join(missing) or 'the agent of pools in Ceph is'} not there; scripts/setup.sh cluster installs what it needs")
         sys.exit(SKIPPED)
+    options.folder = options.folder.resolve()
+    if options.lanes > 1:
+        lanes.run(options)
     enter_own_network()
     options.folder.mkdir(parents=True)
     network = Network()

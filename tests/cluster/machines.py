@@ -97,7 +97,8 @@ class Machine:
         if network.is_real:
             words = ["unshare", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
             words += [sys.executable, "-c", FIRST_PROCESS, name]
-            self.first = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, preexec_fn=end_with_parent)
+            self.first = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, preexec_fn=end_with_parent,
+                                          start_new_session=True)
             if self.first.stdout.readline() != "up\n":
                 raise RuntimeError("no namespaces of processes, host names and networks")
             self.cable = network.join(only_child(self.first.pid))

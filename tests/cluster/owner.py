@@ -1,6 +1,6 @@
 """A ledger program that owns a pool of the cluster: what it was told is durable, and what it found when it began.
 
-Every start has a file of acknowledgements of its own, with lines "epoch transfers". So each owner's promises are known apart, also those
+Every start has a file of acknowledgements of its own. So each owner's promises are known apart, also those
 of an owner that was shut out and wakes up again.
 """
 
@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -27,7 +28,9 @@ class Diverged(Broken):
 
 
 class Bank:
-    """examples/bank: the engine of programs with locks."""
+    """examples/bank: the engine of programs with locks. It appends a line "epoch transfers" for each epoch that is durable."""
+
+    under_way = 1  # so many acknowledgements may still come when nothing later can become durable
 
     name, engine = "bank", "pmthreads"
     start = re.compile(r"; (\d+) transfers done")
@@ -37,8 +40,28 @@ class Bank:
     def arguments(acknowledged):
         return ["--accounts", 500, "--threads", 2, "--transfers", 1 << 39, "--acknowledge", acknowledged, "--acknowledge-ms", 1]
 
+    @staticmethod
+    def last(acknowledged):
+        """(epoch, transfers) of its newest acknowledgement."""
+        with contextlib.suppress(OSError):
+            lines = [line for line in acknowledged.read_text().splitlines(keepends=True) if line.endswith("\n")]
+            if lines:
+                epoch, transfers = lines[-1].split()
+                return int(epoch), int(transfers)
+        return 0, 0
 
-class RespctLedger:
+    @staticmethod
+    def told(acknowledged):
+        """How often it was told that something is durable."""
+        return acknowledged.read_bytes().count(b"\n") if acknowledged.exists() else 0
+
+    @staticmethod
+    def contradiction(_earlier, _later):
+        """What the file of an owner says against the file of its successor; empty: nothing more than transfers."""
+        return ""
+
+
+class RespctLedger(Bank):
     """tests/kill/respct_ledger.cpp: the engine of programs with restart points."""
 
     name, engine = "respct_ledger", "respct"
@@ -50,7 +73,55 @@ class RespctLedger:
         return [acknowledged, 2, 1 << 39]
 
 
-PROGRAMS = {"bank": Bank, "respct-ledger": RespctLedger}
+class ProntoLedger(RespctLedger):
+    """tests/kill/pronto_ledger.cpp: the engine of durable objects. Its threads note each operation in a file, laid out as tests/kill/told.hpp."""
+
+    name, engine = "pronto_ledger", "pronto"
+    sound = re.compile(r"ledger at the start: (?!.*(BROKEN|LOST)).*\n")
+    kinds = ("transfers", "entries", "texts", "in shards", "handovers")
+    under_way = threads = 2
+
+    @staticmethod
+    def arguments(acknowledged):
+        return [acknowledged, 2, 1 << 39, "wait"]
+
+    @classmethod
+    def words(cls, acknowledged):
+        """The durable epoch, and for each thread the numbers by kind that it found, began and was told of. None: no start has noted any."""
+        kinds, size = len(cls.kinds), 8 * (2 + 3 * len(cls.kinds) * cls.threads)
+        data = acknowledged.read_bytes()[:size] if acknowledged.exists() else b""
+        epoch, has_begun, *numbers = struct.unpack(f"<{size // 8}Q", data.ljust(size, b"\0"))
+        rows = [numbers[i:i + kinds] for i in range(0, len(numbers), kinds)]
+        return epoch, [rows[i:i + 3] for i in range(0, len(rows), 3)] if has_begun else None
+
+    @classmethod
+    def last(cls, acknowledged):
+        epoch, threads = cls.words(acknowledged)
+        return epoch, sum(told[0] for _, _, told in threads or [])
+
+    @classmethod
+    def told(cls, acknowledged):
+        return sum(sum(told) - sum(found) for found, _, told in cls.words(acknowledged)[1] or [])
+
+    @classmethod
+    def contradiction(cls, earlier, later):
+        """Each thread has done, of each kind, at least what the owner before was told, and at most what it began."""
+        before, after = cls.words(earlier)[1], cls.words(later)[1]
+        for thread in range(cls.threads if before and after else 0):
+            for kind, begun, told, found in zip(cls.kinds, before[thread][1], before[thread][2], after[thread][0]):
+                if not told <= found <= begun:
+                    return f"{kind} of thread {thread}: {begun} begun, {told} acknowledged, and then {found} found"
+        return ""
+
+
+class SphtLedger(ProntoLedger):
+    """tests/kill/spht_ledger.cpp: the engine of transactions."""
+
+    name, engine = "spht_ledger", "spht"
+    kinds = ("transfers", "entries", "texts", "handovers")
+
+
+PROGRAMS = {"bank": Bank, "respct-ledger": RespctLedger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger}
 
 
 class Owner:
@@ -124,32 +195,28 @@ class Owner:
 
     def judge(self):
         text = self.output()
-        if "BROKEN" in text or "LOST" in text:
+        refused = re.findall(r"^refused: (.*)", text, re.MULTILINE)
+        if "BROKEN" in text or "LOST" in text or any(f"{self.pool}" not in reason and self.history.pool not in reason for reason in refused):
             raise Broken(f"{self.name()}: {text}")
 
     def last(self):
         """(epoch, transfers) of its newest acknowledgement."""
-        with contextlib.suppress(OSError):
-            lines = [line for line in self.acknowledgements.read_text().splitlines(keepends=True) if line.endswith("\n")]
-            if lines:
-                epoch, transfers = lines[-1].split()
-                return int(epoch), int(transfers)
-        return 0, 0
+        return self.program.last(self.acknowledgements)
 
     def told(self):
-        """How often it was told of a durable epoch."""
-        return self.acknowledgements.read_bytes().count(b"\n") if self.acknowledgements.exists() else 0
+        """How often it was told that something is durable."""
+        return self.program.told(self.acknowledgements)
 
     def await_acknowledgements(self, count=2, seconds=WAIT_S):
         """Waits until it is told of so many more epochs: how long that took."""
         begin = time.monotonic()
         for _ in range(count):
-            before = self.last()[0]
-            while self.last()[0] <= before:
+            before = self.told()
+            while self.told() <= before:
                 if self.process.poll() is not None:
                     raise Broken(f"{self.name()} has ended with exit code {self.process.returncode}: {self.output()}")
                 if time.monotonic() - begin > seconds:
-                    raise Broken(f"{self.name()} is told of no new epoch within {seconds} s; the last is {before}")
+                    raise Broken(f"{self.name()} is told of nothing new within {seconds} s; the last epoch is {self.last()[0]}")
                 time.sleep(0.005)
         return time.monotonic() - begin
 
@@ -198,6 +265,9 @@ class History:
                              f"{later.name()} found {later.found}")
             if later.found < earlier.found:
                 raise Broken(f"{earlier.name()} found {earlier.found} transfers, {later.name()} after it {later.found}")
+            wrong = "" if earlier.floor else self.program.contradiction(earlier.acknowledgements, later.acknowledgements)
+            if wrong:
+                raise Broken(f"{earlier.name()} and {later.name()} after it: {wrong}")
 
     def promised_epoch(self):
         return max((owner.promise()[0] for owner in self.owners), default=0)
