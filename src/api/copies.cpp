@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <new>
+#include <string>
 #include <unistd.h>
 
 #include "api/session.hpp"
@@ -17,24 +18,33 @@ namespace stillpoint {
 
 namespace {
 
-/// By the file's name, as another process copies it: the session's own lock and turns hold for this copier too.
-Result<void> copy_open_pool(const std::string& new_path)
+/// The path of the program's pool, where there is one and the copy's name is free.
+Result<std::string> pool_to_copy(const std::string& new_path)
 {
-    const AtRest here(used_session());
-    auto session = session_to_make_durable();
+    const auto session = session_to_make_durable();
     if (!session) {
         return pass_on(session.error());
     }
     if (auto free = check_name_is_free(new_path); !free) {
-        return free;
+        return pass_on(free.error());
     }
-    const std::string& path = (*session)->pool;
+    return (*session)->pool;
+}
+
+/// By the file's name, as another process copies it: the session's own lock and turns hold for this copier too.
+Result<void> copy_open_pool(const std::string& new_path)
+{
+    const AtRest here(used_session());
+    const auto path = pool_to_copy(new_path);
+    if (!path) {
+        return pass_on(path.error());
+    }
     const std::string unfinished = unfinished_name(new_path);
-    auto copy = CopiedFile::open(unfinished, mode_of(path));
+    auto copy = CopiedFile::open(unfinished, mode_of(*path));
     if (!copy) {
         return pass_on(copy.error());
     }
-    if (auto copied = copy_pool_file(path, *copy, {}); !copied) {
+    if (auto copied = copy_pool_file(*path, *copy, {}); !copied) {
         return pass_on(copied.error());
     }
     if (auto done = copy->finish(); !done) {
@@ -48,24 +58,20 @@ Result<void> copy_open_pool(const std::string& new_path)
 Result<void> copy_changes(const std::string& new_path, const std::string& base_path)
 {
     const AtRest here(used_session());
-    auto session = session_to_make_durable();
-    if (!session) {
-        return pass_on(session.error());
-    }
-    if (auto free = check_name_is_free(new_path); !free) {
-        return free;
+    const auto path = pool_to_copy(new_path);
+    if (!path) {
+        return pass_on(path.error());
     }
     const auto base = IncrementBase::read(base_path);
     if (!base) {
         return pass_on(base.error());
     }
-    const std::string& path = (*session)->pool;
     const std::string unfinished = unfinished_name(new_path);
-    auto increment = NewIncrement::open(unfinished, mode_of(path));
+    auto increment = NewIncrement::open(unfinished, mode_of(*path));
     if (!increment) {
         return pass_on(increment.error());
     }
-    const auto made = make_increment({path, unfinished, {}}, *base, *increment);
+    const auto made = make_increment({*path, unfinished, {}}, *base, *increment);
     auto named = made ? give_name(unfinished, new_path) : Result<void>{pass_on(made.error())};
     if (!named) {
         unlink(unfinished.c_str());

@@ -74,7 +74,7 @@ class RespctLedger(Bank):
 
 
 class ProntoLedger(RespctLedger):
-    """tests/kill/pronto_ledger.cpp: the engine of durable objects. Its threads note each operation in a file, laid out as tests/kill/told.hpp."""
+    """tests/kill/pronto_ledger.cpp: the engine of durable objects. Its threads note operations in a file as tests/kill/told.hpp has it."""
 
     name, engine = "pronto_ledger", "pronto"
     sound = re.compile(r"ledger at the start: (?!.*(BROKEN|LOST)).*\n")
@@ -196,7 +196,8 @@ class Owner:
     def judge(self):
         text = self.output()
         refused = re.findall(r"^refused: (.*)", text, re.MULTILINE)
-        if "BROKEN" in text or "LOST" in text or any(f"{self.pool}" not in reason and self.history.pool not in reason for reason in refused):
+        strange = [reason for reason in refused if str(self.pool) not in reason and self.history.pool not in reason]
+        if "BROKEN" in text or "LOST" in text or strange:
             raise Broken(f"{self.name()}: {text}")
 
     def last(self):
