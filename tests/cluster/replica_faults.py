@@ -65,9 +65,10 @@ class ReplicaRounds(Rounds):
     def await_replica(self):
         """Until the replica has what the owner was told last: what it was told."""
         begin, last = time.monotonic(), self.owner.last()
+        bound_s = WAIT_S + self.lag_ms / 1000  # so far it may lag, and does where the machine is busy
         while self.epoch_of_replica() < last[0]:
-            if time.monotonic() - begin > WAIT_S:
-                raise Broken(f"the replica has epoch {self.epoch_of_replica()} after {WAIT_S} s, and {self.owner.name()} was told of {last[0]}")
+            if time.monotonic() - begin > bound_s:
+                raise Broken(f"the replica has epoch {self.epoch_of_replica()} after {bound_s} s, and {self.owner.name()} was told of {last[0]}")
             time.sleep(0.02)
         self.note("until the replica had an acknowledged epoch", time.monotonic() - begin)
         return last
