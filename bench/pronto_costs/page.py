@@ -2,11 +2,12 @@
 
 from driver.pages import Page
 
-from . import containers, group_commit, logging_modes, recovery, sharded, snapshots, stores
+from . import containers, group_commit, logging_modes, reads, recovery, sharded, snapshots, stores
 
 PARTS = {
     "containers": containers,
     "sharded": sharded,
+    "reads": reads,
     "btree": stores.BTREE,
     "rocksdb": stores.ROCKSDB,
     "logging": logging_modes,
