@@ -2,7 +2,7 @@
 
 from driver.pages import Page
 
-from . import containers, group_commit, logging_modes, reads, recovery, sharded, snapshots, stores
+from . import containers, group_commit, logging_modes, memory, reads, recovery, sharded, snapshots, stores
 
 PARTS = {
     "containers": containers,
@@ -12,6 +12,7 @@ PARTS = {
     "rocksdb": stores.ROCKSDB,
     "logging": logging_modes,
     "snapshots": snapshots,
+    "memory": memory,
     "recovery": recovery,
     "group_commit": group_commit,
 }

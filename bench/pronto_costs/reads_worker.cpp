@@ -1,11 +1,13 @@
-// Look-ups in a filled container of stillpoint/durable: as a durable object, and as the same class in ordinary memory (without_pool).
+// A filled container of stillpoint/durable: as a durable object, and as the same class in ordinary memory (without_pool).
 //
-// Usage: pronto_reads_SIDE container=map|unordered_map|vector|string_map|sharded_string_map keys=N [value_bytes=N]
+// Usage: pronto_reads_SIDE container=map|unordered_map|vector|string_map|sharded_string_map keys=N [value_bytes=N settles=0]
 //
-// At its start it fills the container, if that is empty, and waits until all is durable. The first answer: object_bytes, the size of the
-// class itself, which is the same on both sides.
+// At its start it fills the container, if that is empty, and takes a snapshot, unless settles=0. The first answer: object_bytes, the size
+// of the class itself, which is the same on both sides.
 //
 //   read NS THREADS   the threads read values of random keys for NS -> operations, wall_ns, cpu_ns, settle_wall_ns, settle_cpu_ns
+//   update N          gives N random keys another value of the same size, where the container can: the string maps
+//   snapshot          waits until a snapshot is durable
 
 #include <cstring>
 #include <memory>
@@ -106,45 +108,80 @@ using StringMap = VisitedMap<durable::string_map&, sizeof(durable::string_map)>;
 using ShardedMap = VisitedMap<durable::sharded_string_map, sizeof(durable::string_map_shard)>;
 
 template <class Container>
-void serve(Container container, const Settings& settings)
-{
-    const std::uint64_t keys = settings.number_from("keys", 1, 1u << 30);
-    RecordValue value(settings.number("value_bytes", 64));
-    for (std::uint64_t number = container.size(); number < keys; ++number) {
-        container.put(number, value.of(number));
+class Work {
+public:
+    Work(Container& container, const Settings& settings)
+        : container_(container), keys_(settings.number_from("keys", 1, 1u << 30)), value_(settings.number("value_bytes", 64))
+    {
     }
-    settle();
-    std::vector<std::unique_ptr<SliceThreads>> threads;
-    std::uint64_t round = 0;
 
-    const auto read = [&](const Commands::Numbers& numbers, Answer& answer) {
-        while (threads.size() < numbers[1]) {
-            threads.push_back(std::make_unique<SliceThreads>(static_cast<unsigned>(threads.size()) + 1, true));
+    void fill()
+    {
+        const stillpoint::pronto::without_waiting batch;
+        for (std::uint64_t number = container_.size(); number < keys_; ++number) {
+            container_.put(number, value_.of(number));
         }
-        ++round;
-        const SliceThreads::Work work = [&](unsigned thread, std::uint64_t deadline_ns) {
-            constexpr std::uint64_t reads_between_looks = 64;
-            Random random(round * 64 + thread);
-            std::uint64_t reads = 0;
-            std::uint64_t missing = 0;
-            do {
-                for (std::uint64_t i = 0; i < reads_between_looks; ++i) {
-                    missing += std::uint64_t{container.read(random.below(keys)) == 0};
-                }
-                reads += reads_between_looks;
-            } while (monotonic_ns() < deadline_ns);
-            if (missing != 0) {
-                give_up(std::to_string(missing) + " keys are not there");
-            }
-            return reads;
-        };
+    }
+    void update(std::uint64_t updates)
+    {
+        const stillpoint::pronto::without_waiting batch;
+        Random random(updates);
+        for (std::uint64_t i = 0; i < updates; ++i) {
+            container_.put(random.below(keys_), value_.of(keys_ + i));
+        }
+    }
+    void read(std::uint64_t slice_ns, std::size_t threads, Answer& answer)
+    {
+        while (threads_.size() < threads) {
+            threads_.push_back(std::make_unique<SliceThreads>(static_cast<unsigned>(threads_.size()) + 1, true));
+        }
+        ++round_;
         Stopwatch watch;
-        const SliceThreads::Slice slice = threads[numbers[1] - 1]->run(numbers[0], work);
+        const SliceThreads::Slice slice = threads_[threads - 1]->run(
+            slice_ns, [this](unsigned thread, std::uint64_t deadline_ns) { return read_until(deadline_ns, round_ * 64 + thread); });
         watch.lap();
         watch.add_to(answer, slice.operations, slice.wall_ns);
-    };
+    }
+
+private:
+    [[nodiscard]] std::uint64_t read_until(std::uint64_t deadline_ns, std::uint64_t seed) const
+    {
+        constexpr std::uint64_t reads_between_looks = 64;
+        Random random(seed);
+        std::uint64_t reads = 0;
+        std::uint64_t missing = 0;
+        do {
+            for (std::uint64_t i = 0; i < reads_between_looks; ++i) {
+                missing += std::uint64_t{container_.read(random.below(keys_)) == 0};
+            }
+            reads += reads_between_looks;
+        } while (monotonic_ns() < deadline_ns);
+        if (missing != 0) {
+            give_up(std::to_string(missing) + " keys are not there");
+        }
+        return reads;
+    }
+
+    Container& container_;
+    std::uint64_t keys_;
+    RecordValue value_;
+    std::vector<std::unique_ptr<SliceThreads>> threads_;
+    std::uint64_t round_ = 0;
+};
+
+template <class Container>
+void serve(Container container, const Settings& settings)
+{
+    Work<Container> work(container, settings);
+    work.fill();
+    if (settings.number("settles", 1) != 0) {
+        settle();
+    }
+    using Numbers = const Commands::Numbers&;
     Commands commands;
-    commands.add("read", 2, read);
+    commands.add("read", 2, [&](Numbers numbers, Answer& answer) { work.read(numbers[0], numbers[1], answer); });
+    commands.add("update", 1, [&](Numbers numbers, Answer&) { work.update(numbers[0]); });
+    commands.add("snapshot", 0, [](Numbers, Answer&) { settle(); });
     commands.serve(Answer().text("side", side_name).number("object_bytes", Container::object_bytes));
 }
 

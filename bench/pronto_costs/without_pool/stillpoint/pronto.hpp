@@ -48,6 +48,7 @@ public:
     void commit_early() noexcept {}
 };
 class [[maybe_unused]] read_guard {};
+class [[maybe_unused]] without_waiting {};
 
 template <class Self>
 class object : private stillpoint::detail::durable_class<Self> {
