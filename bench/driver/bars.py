@@ -16,6 +16,8 @@ FIGURES = {
     "epoch_ms": lambda row: row["epoch_ms"],
     "written": lambda row: row["bytes_written_per_byte_changed"],
     "memory": lambda row: row.get("memory_to_volatile"),
+    "best_volatile": lambda row: row.get("to_best_volatile") and row["to_best_volatile"]["median"],
+    "best_peer": lambda row: row.get("to_best_peer") and row["to_best_peer"]["median"],
     "lost": lambda row: row["kill"] and row["kill"].get("operations_lost"),
     "recovery": lambda row: row["kill"] and row["kill"].get("restart_to_first_operation_ns"),
     "recovery_alone": lambda row: row["kill"] and row["kill"].get("recovery_ns"),

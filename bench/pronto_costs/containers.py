@@ -14,6 +14,7 @@ the least (a crit-bit tree) for the map, and a hash map that has all its buckets
 log has room for a round: `pronto, small pool` begins with 64 MiB, so that its log fills up and snapshots are taken while it works. CPU
 includes the other threads of the process, and the snapshot after each round, which a program takes every ten seconds."""
 
+SMALL_BYTES, SMALL_BAR = 64, 6
 CONTAINERS = ("map", "unordered_map", "vector", "priority_queue")
 VALUE_BYTES = (64, 256, 1024, 4096)
 BYTES_INSERTED, INSERTS_MAX = 128 << 20, 200_000
@@ -71,4 +72,8 @@ def bars(result):
     return [at_most("map, insertions of 4 KiB values on memory: latency at most 3.2 times volatile's", 3.2,
                     of(row_of(cell, "pronto"), "to_volatile", "median")),
             at_least("map, insertions of 4 KiB values on memory: at least 3.8 times faster than the libpmemobj tree map", 3.8,
-                     of(row_of(cell, "libpmemobj"), "latency_to", "pronto", "median"))]
+                     of(row_of(cell, "libpmemobj"), "latency_to", "pronto", "median")),
+            *(at_most(f"{container}, insertions of {SMALL_BYTES} bytes on memory: latency at most {SMALL_BAR} times volatile's", SMALL_BAR,
+                      of(next((row_of(cell, "pronto") for cell in result["cells"]
+                               if (cell["container"], cell["value_bytes"]) == (container, SMALL_BYTES)), None), "to_volatile", "median"))
+              for container in ("vector", "priority_queue"))]

@@ -10,7 +10,7 @@
 //   snapshot_beside_writer NS      as snapshot; a thread stores words at random places from NS before until NS after
 //                                  -> the same, slowest_ns, operations
 //   sequential NS ACCESSES EVERY   operations of that many accesses for NS, half of them stores; a snapshot in each EVERY ns (0: none)
-//   random NS ACCESSES EVERY       -> operations, wall_ns, cpu_ns, snapshots
+//   random NS ACCESSES EVERY       -> operations, wall_ns, cpu_ns, snapshots, all_snapshots (of it and of a log that was full)
 //   log N BYTES                    N operations that store a block of BYTES at a random place
 
 #include <algorithm>
@@ -174,6 +174,7 @@ void sweep(Image& image, bool is_random, const Commands::Numbers& numbers, Answe
     std::uint64_t operations = 0;
     std::uint64_t snapshots = 0;
     LatencyHistogram latencies;
+    const std::uint64_t before = statistic("checkpoints");
     Stopwatch watch;
     const std::uint64_t began_ns = monotonic_ns();
     std::thread program([&] {
@@ -199,6 +200,7 @@ void sweep(Image& image, bool is_random, const Commands::Numbers& numbers, Answe
     watch.add_to(answer, operations);
     answer.number("snapshots", snapshots).raw("latencies_ns", json_of(latencies));
     take_snapshot();  // the next slice begins with protected pieces, whichever it is
+    answer.number("all_snapshots", statistic("checkpoints") - before - 1);
 }
 
 void write_log(Image& image, std::uint64_t count, std::uint64_t block_bytes)

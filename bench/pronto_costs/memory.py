@@ -21,11 +21,12 @@ MOMENTS = ("filled", "snapshot", "updated", "idle")
 TITLE = "Memory and disk by the size of the data"
 SAYS = f"""\
 A `durable::string_map` in a pool that is made with the usual size and options, and the same class in ordinary memory
-([without_pool](../../../bench/pronto_costs/without_pool)). It is filled; a snapshot is taken; a quarter as many puts as keys give random ones values of
-the same size (50,000 at least); then nothing is done for {IDLE_S} seconds, in which the usual interval takes a snapshot too. `memory` is anonymous memory of
-the process: the image, staging memory of snapshots, and tables. `pool` are the blocks of the pool's folder: pages in memory where it lies
-in shared memory, and blocks on the disk where it is a file. Both are shown as multiples of the volatile process's anonymous memory at the same
-moment. `small` is one value of {SMALL_BYTES} bytes. In shared memory the pool stands for persistent memory, and counts as disk."""
+([without_pool](../../../bench/pronto_costs/without_pool)). It is filled; a snapshot is taken; a quarter as many puts as keys give
+random ones values of the same size (50,000 at least); then nothing is done for {IDLE_S} seconds, in which the usual interval takes a
+snapshot too. `memory` is anonymous memory of the process: the image, staging memory of snapshots, tables, and on a file what the log's
+chunks have in memory. `pool` are the blocks of the pool's folder: pages in memory where it lies in shared memory, and blocks on the disk
+where it is a file. Both are shown as multiples of the volatile process's anonymous memory at the same moment. `small` is one value of
+{SMALL_BYTES} bytes. In shared memory the pool stands for persistent memory, and counts as disk."""
 
 
 def usual(name, medium):
@@ -54,7 +55,8 @@ def measure(bench):
         for side in SIDES:  # one after the other: the largest takes gigabytes
             with started(bench, [side], settings) as (processes, why):
                 left_out += why
-                rows += [{"name": process.name, "medium": side.medium, "moments": moments_of(bench, process, keys)} for process in processes]
+                rows += [{"name": process.name, "medium": side.medium, "moments": moments_of(bench, process, keys)}
+                         for process in processes]
         found.append({"title": size_name(mib), "mib": mib, "value_bytes": value_bytes, "rows": rows, "left_out": left_out})
     return {"cells": found}
 

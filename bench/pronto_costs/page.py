@@ -5,6 +5,7 @@ from driver.pages import Page
 from . import containers, group_commit, logging_modes, memory, reads, recovery, sharded, snapshots, stores
 
 PARTS = {
+    "structures": stores.STRUCTURES,
     "containers": containers,
     "sharded": sharded,
     "reads": reads,

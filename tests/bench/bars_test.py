@@ -48,6 +48,13 @@ class ABar(unittest.TestCase):
         self.assertTrue(met("hash_map: respct.recovery_alone<=240ms", cell("10:90", 0.9, 239e6)))
         self.assertFalse(met("hash_map: respct.recovery_alone<=240ms", cell("10:90", 0.9, 241e6)))
 
+    def test_can_ask_for_the_best_volatile_and_the_best_peer(self):
+        measured = cell("90:10", 0.9)
+        measured["configurations"][1].update(to_best_volatile={"median": 0.7}, to_best_peer={"median": 1.2, "peer": "pmemobj"})
+        self.assertTrue(met("hash_map 90:10: respct.best_volatile>=0.70", measured))
+        self.assertFalse(met("hash_map 90:10: respct.best_volatile>=0.71", measured))
+        self.assertTrue(met("respct.best_peer>=1", measured))
+
 
 class AnEngine(unittest.TestCase):
     class Here(engines.Installation):

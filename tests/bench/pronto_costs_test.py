@@ -21,7 +21,7 @@ RUN = ROOT / "bench" / "run.py"
 sys.path.insert(0, str(ROOT / "bench"))
 
 from driver import pages  # noqa: E402  (the path must be set first)
-from pronto_costs import containers, group_commit, recovery, snapshots  # noqa: E402
+from pronto_costs import containers, group_commit, memory, reads, recovery, snapshots  # noqa: E402
 from pronto_costs.page import PAGE  # noqa: E402
 
 
@@ -64,8 +64,21 @@ class QuickRuns(unittest.TestCase):
         found = self.quick("snapshots", "recovery")
         self.assertTrue(all(row["stop_ns_max"] > 0 for cell in found["snapshots"]["stops"] for row in cell["rows"]))
         self.assertTrue(all(row["slowdown"]["median"] > 0 for cell in found["snapshots"]["slowdowns"] for row in cell["rows"]))
+        for row in (row for cell in found["snapshots"]["usual"] for row in cell["rows"]):
+            self.assertEqual(row["snapshots"]["without"]["median"], 0)
+            self.assertGreater(row["throughput"]["median"], 0)
         for cell in found["recovery"]["cells"]:
             self.assertGreater(cell["last_page_ns"]["median"], cell["first_operation_ns"]["median"])
+
+    def test_reads_and_memory_are_compared_with_the_same_class_in_ordinary_memory(self):
+        found = self.quick("reads", "memory")
+        self.assertEqual({cell["container"] for cell in found["reads"]["cells"]}, set(reads.CONTAINERS))
+        for cell in found["reads"]["cells"]:
+            self.assertEqual([row["name"] for row in cell["rows"]], [side.name for side in reads.SIDES], cell["left_out"])
+        for cell in found["memory"]["cells"]:
+            for row in cell["rows"]:
+                self.assertEqual(set(row["moments"]), set(memory.MOMENTS))
+                self.assertEqual(row["moments"]["filled"]["pool"] > 0, row["name"] != "volatile")
 
     def test_a_group_of_clients_shares_its_syncs(self):
         rows = {row["name"]: row for cell in self.quick("group_commit")["group_commit"]["cells"] for row in cell["rows"]}
@@ -120,7 +133,23 @@ class Bars(unittest.TestCase):
                 {"name": "libpmemobj", "latency_to": {"pronto": median(3.5)}}]
         cells = [{"container": "map", "value_bytes": 64, "rows": [{"name": "pronto", "to_volatile": median(99)}]},
                  {"container": "map", "value_bytes": 4096, "rows": rows}]
-        self.assertEqual(self.judged(containers.bars({"cells": cells})), [(3.0, True), (3.5, False)])
+        self.assertEqual(self.judged(containers.bars({"cells": cells}))[:2], [(3.0, True), (3.5, False)])
+
+    def test_of_small_insertions_are_those_of_the_vector_and_the_priority_queue(self):
+        cells = [{"container": container, "value_bytes": 64, "rows": [{"name": "pronto", "to_volatile": median(value)}]}
+                 for container, value in (("vector", 30.0), ("priority_queue", 5.0), ("map", 2.0))]
+        self.assertEqual(self.judged(containers.bars({"cells": cells}))[2:], [(30.0, False), (5.0, True)])
+
+    def test_of_reads_is_the_slowest_cell_of_a_container(self):
+        cells = [{"container": "map", "rows": [{"name": "pronto", "to_volatile": median(value)}]} for value in (1.0, 2.0)]
+        self.assertEqual(self.judged(reads.bars({"cells": cells}))[:2], [(0.5, False), (None, False)])
+
+    def test_of_memory_are_the_highest_of_all_moments(self):
+        def row(name, memory_mib, pool_mib):
+            return {"name": name, "moments": {moment: {"memory": memory_mib << 20, "pool": pool_mib << 20} for moment in memory.MOMENTS}}
+        cells = [{"mib": 64, "rows": [row("volatile", 100, 0), row("pronto, file", 250, 500)]},
+                 {"mib": memory.SMALL, "rows": [row("volatile", 1, 0), row("pronto, file", 20, 6)]}]
+        self.assertEqual(self.judged(memory.bars({"cells": cells})), [(2.5, True), (5.0, False), (6.0, True)])
 
     def test_of_group_commit_is_the_ratio_of_rates(self):
         rows = [{"name": group_commit.SIDES[0].name, "to_volatile": median(1 / 64)},

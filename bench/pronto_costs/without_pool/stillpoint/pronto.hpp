@@ -1,7 +1,7 @@
 #pragma once
 // A stand-in for the public header of that name: include/stillpoint/durable/*.hpp, unchanged, become classes in ordinary memory of a
-// program without Stillpoint. Operations and read guards do nothing; layout, hashes and the containers' own locks stay. A program that finds this
-// header first links no library.
+// program without Stillpoint. Operations and read guards do nothing; layout, hashes and the containers' own locks stay. A program
+// that finds this header first links no library.
 
 #include <cstddef>
 #include <cstdint>
