@@ -291,7 +291,7 @@ protected:
     {
         return combined<Method, false>(std::forward_as_tuple(std::forward<ArgumentsAndWork>(all)...));
     }
-    /// The same where `work` returns something that is false if it has changed nothing: then nothing is logged.
+    /// As combine(), where `work` returns something that is false if it has changed nothing: then nothing is logged.
     template <auto Method, class... ArgumentsAndWork>
     auto combine_if(ArgumentsAndWork&&... all)
         -> std::invoke_result_t<std::tuple_element_t<sizeof...(all) - 1, std::tuple<ArgumentsAndWork&&...>>>

@@ -42,7 +42,7 @@ struct CombinedRequest {
 
 /// One thread at a time does the work of all that have come. It lies in ordinary memory: nothing of it need survive.
 /// Threads: any.
-class alignas(128) Combiner {
+class Combiner {
 public:
     /// That of an object. Some share one, which costs time and nothing else.
     [[nodiscard]] static Combiner& of(const void* object) noexcept
@@ -137,7 +137,7 @@ private:
         }
     }
 
-    /// Those that wait, the oldest first.
+    /// Takes those that wait, the oldest first.
     [[nodiscard]] CombinedRequest* take_waiting() noexcept
     {
         if (newest_.load(std::memory_order_relaxed) == nothing_waits()) {
@@ -223,7 +223,7 @@ private:
     }
 
     /// nullptr: no thread combines. Otherwise a list of those that wait, the newest first, which ends with a null pointer.
-    std::atomic<CombinedRequest*> newest_{nullptr};
+    alignas(128) std::atomic<CombinedRequest*> newest_{nullptr};
     unsigned last_count_ = 1;  ///< requests of the last thread that has combined
 };
 

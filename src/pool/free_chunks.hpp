@@ -39,8 +39,8 @@ public:
     [[nodiscard]] bool disk_is_full() const noexcept { return disk_is_full_.load(std::memory_order_relaxed); }
 
     /// Free chunks give their room back, those first that were not used for longest, but for as many as were in use at a time since the
-    /// last call, or three quarters of those that kept it then, and at least `least`. Not more than chunks_of_a_call. `released` is told of each, while no thread can take it. One thread
-    /// at a time.
+    /// last call, or three quarters of those that kept it then, and at least `least`. Not more than chunks_of_a_call. `released` is told
+    /// of each, while no thread can take it. One thread at a time.
     template <class Released>
     void give_room_back(std::uint32_t least, Released&& released) noexcept
     {

@@ -339,7 +339,7 @@ def main(description=__doc__, rounds_class=Rounds):
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=0, help="no round begins after so long (default: no limit)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--lanes", type=int, default=1, help="so many runs beside each other, with the next seeds and a share of the rounds")
+    parser.add_argument("--lanes", type=int, default=1, help="so many runs beside each other, with the next seeds")
     parser.add_argument("--first-pool", type=int, default=1, help="go on with this pool of the seed, as a message names it")
     parser.add_argument("--program", choices=list(PROGRAMS), help="default: one of them for each pool")
     parser.add_argument("--only", help="only faults with these words in their names")

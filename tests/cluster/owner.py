@@ -57,7 +57,7 @@ class Bank:
 
     @staticmethod
     def contradiction(_earlier, _later):
-        """What the file of an owner says against the file of its successor; empty: nothing more than transfers."""
+        """Finds what the file of an owner says against the file of its successor; empty: nothing more than transfers."""
         return ""
 
 

@@ -36,7 +36,7 @@ struct Told {
         std::atomic<std::uint64_t> found[kind_count], begun[kind_count], acknowledged[kind_count];
     } threads[threads_max];
 
-    /// What a program says about a thread that has done `is` of a kind, and was told otherwise. Empty: they agree.
+    /// The text for a thread that has done `is` of a kind, and was told otherwise. Empty: they agree.
     std::string problem(unsigned thread, unsigned kind, const char* name, std::uint64_t is) const
     {
         const std::uint64_t first = threads[thread].begun[kind], last = threads[thread].acknowledged[kind];

@@ -146,7 +146,7 @@ TEST_P(Group, CombinesOperationsOfManyThreads)
               0);
 }
 
-/// Its operations throw, call each other, and are mixed with some of their own lock.
+/// A class whose operations throw, call each other, and are mixed with some that are not combined.
 class Mixed : public object<Mixed> {
 public:
     static constexpr char type_name[] = "mixed";

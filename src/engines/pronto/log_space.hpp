@@ -67,7 +67,7 @@ public:
         return taken >= snapshot_chunks_.load(std::memory_order_relaxed) ||
                (free_chunks() < chunk_count() / 2 && taken >= chunk_count() / 4);
     }
-    /// What was taken until now is superfluous when the snapshot is durable. In a stop.
+    /// In a stop: the chunks that were taken until now are superfluous when the snapshot is durable.
     void note_capture() noexcept { taken_since_capture_.store(0, std::memory_order_relaxed); }
     /// A snapshot of that many pages is durable.
     void note_snapshot(std::uint64_t pages) noexcept

@@ -48,8 +48,8 @@ enum EntryFlag : std::uint8_t {
     entry_follows_all = 1,
     /// More arguments of the operation are in an entry with the same number and the next part.
     entry_has_more = 2,
-    /// Made durable by one fence with the operation that has the number before it, by the same thread: where that one is missing this one is
-    /// left out, too.
+    /// Made durable by one fence with the operation that has the number before it, by the same thread: where that one is missing
+    /// this one is left out, too.
     entry_follows_previous = 4,
 };
 

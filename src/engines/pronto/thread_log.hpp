@@ -119,8 +119,8 @@ struct ThreadLog {
     ThreadLog* next = nullptr;
     bool in_use = false;
 
-    /// Byte-addressable media: the oldest operation whose entry is being made durable: its object, and a number that is not larger than its own;
-    /// 0: none. Others read them (durable_number_of).
+    /// Byte-addressable media: the oldest operation whose entry is being made durable: its object, and a number that is not larger than
+    /// its own; 0: none. Others read them (durable_number_of).
     alignas(128) std::atomic<const LiveObject*> committing{nullptr};
     std::atomic<std::uint64_t> committing_from{0};
 
