@@ -150,7 +150,8 @@ int sp_pronto_inside_operation(void);
  * counts. Operations that follow each other on one object share the fence. */
 void sp_pronto_group_begin(void);
 /* The group's operations are durable on return, on byte-addressable media; otherwise when sp_pronto_wait says so of `ticket` (NULL: not
- * wanted), which gets zeroes where there was no operation. Errors: as sp_pronto_commit, of all of them. */
+ * wanted), which gets zeroes where there was no operation. Errors: as sp_pronto_commit, of all of them; SP_E_INVALID_ARGUMENT (no group
+ * was begun). */
 int sp_pronto_group_end(sp_pronto_ticket* ticket);
 /* Waits for the ticket's operation as sp_pronto_wait does; between sp_pronto_defer_begin and its end it does not, and the ticket counts as
  * that of the calling thread's newest operation. For an operation that another thread has done for it. */

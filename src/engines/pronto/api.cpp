@@ -216,7 +216,10 @@ STILLPOINT_API int sp_pronto_group_end(sp_pronto_ticket* ticket)
     if (ticket != nullptr) {
         *ticket = thread != nullptr ? thread->newest : sp_pronto_ticket{};
     }
-    if (thread == nullptr || thread->group.depth == 0 || --thread->group.depth != 0 || thread->group.object == nullptr) {
+    if (thread == nullptr || thread->group.depth == 0) {
+        return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "sp_pronto_group_end: the thread has begun no group").value());
+    }
+    if (--thread->group.depth != 0 || thread->group.object == nullptr) {
         return SP_OK;
     }
     return on_log(thread->group.object->session, [&](OperationLog& log) { return log.end_group(*thread); });

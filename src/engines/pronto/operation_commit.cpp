@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "core/canary.hpp"
 #include "engines/pronto/entry_writer.hpp"
@@ -24,6 +25,9 @@ void fence_group(ThreadLog& thread) noexcept
         group.medium->fence();
     }
     group.object = nullptr;
+    if (group.medium->has_lost_pages()) {
+        group.lost = group.medium;
+    }
 }
 
 void keep_line(LogGroup& group, std::uint64_t file_offset, const FirstLine& line) noexcept
@@ -142,7 +146,8 @@ Result<void> OperationLog::end_group(ThreadLog& thread)
 {
     fence_group(thread);
     thread.committing_from.store(0, std::memory_order_release);
-    return medium_->has_lost_pages() ? medium_->check_intact() : Result<void>{};
+    Medium* const lost = std::exchange(thread.group.lost, nullptr);
+    return lost != nullptr ? lost->check_intact() : Result<void>{};
 }
 
 void OperationLog::note_dirty(LiveObject& object, ChunkIndex chunk, std::uint32_t begin, std::uint32_t end) noexcept

@@ -87,6 +87,7 @@ struct LogGroup {
     std::uint32_t line_count = 0;
     LiveObject* object = nullptr;  ///< the group has entries of it that are not durable; nullptr: none
     Medium* medium = nullptr;      ///< the object's
+    Medium* lost = nullptr;        ///< one that has lost pages: what the group has stored there may be gone
     std::uint64_t last = 0;        ///< number of the newest of them
     /// First lines that are stored with the fence: until then nothing waits for any.
     std::array<LineWrite, lines_max> places{};
