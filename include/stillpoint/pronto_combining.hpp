@@ -31,7 +31,11 @@ struct CombinedRequest {
     };
 
     /// Does the work, in the combining thread. Keeps what it throws in `failure`.
-    void (*run)(CombinedRequest& self) noexcept;
+    using Run = void (*)(CombinedRequest& self) noexcept;
+
+    CombinedRequest(Run runs, const void* on) noexcept : run(runs), object(on) {}
+
+    Run run;
     const void* object;
     CombinedRequest* next = nullptr;
     std::exception_ptr failure;
@@ -235,24 +239,26 @@ auto in_turn(const void* object, Work work)
     using Result = std::invoke_result_t<Work&, sp_pronto_ticket&>;
     using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, std::optional<std::remove_cvref_t<Result>>>;
     struct Request : CombinedRequest {
-        Work* work;
+        Request(Work& does, const void* on) noexcept : CombinedRequest(&run_own, on), work(does) {}
+
+        static void run_own(CombinedRequest& self) noexcept
+        {
+            auto& own = static_cast<Request&>(self);
+            try {
+                if constexpr (std::is_void_v<Result>) {
+                    own.work(own.ticket);
+                } else {
+                    own.result.emplace(own.work(own.ticket));
+                }
+            } catch (...) {
+                own.failure = std::current_exception();
+            }
+        }
+
+        Work& work;
         Kept result;
     };
-    Request request{{[](CombinedRequest& self) noexcept {
-                         auto& own = static_cast<Request&>(self);
-                         try {
-                             if constexpr (std::is_void_v<Result>) {
-                                 (*own.work)(own.ticket);
-                             } else {
-                                 own.result.emplace((*own.work)(own.ticket));
-                             }
-                         } catch (...) {
-                             own.failure = std::current_exception();
-                         }
-                     },
-                     object},
-                    &work,
-                    {}};
+    Request request(work, object);
     Combiner::of(object).submit(request);
     if constexpr (!std::is_void_v<Result>) {
         return std::move(*request.result);

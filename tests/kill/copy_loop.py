@@ -29,7 +29,7 @@ KINDS = ("undisturbed", "the copier is killed", "the program is killed")
 
 # These ledgers check what they have noted from both sides: a copy has at least what was acknowledged before it was made, and at most
 # what had begun afterwards. For each, where the counts of what had begun lie in its file: (first byte, bytes between two, bytes, how many).
-BEGUN = {"pronto_ledger": [(8, 80, 40, None)], "spht_ledger": [(8, 64, 32, None)],
+BEGUN = {"pronto_ledger": [(56, 120, 40, None)], "spht_ledger": [(48, 96, 32, None)],  # told.hpp
          "breeze_ledger": [(56, 16, 8, 8), (56 + 136, 16, 8, 8)]}  # of each of two pools, after its address
 
 

@@ -18,6 +18,7 @@ void use_all()
     pronto::get_object<Pages>("pages").add("page");
     pronto::get_object<Counters>("counters").add("one", 1);
     pronto::get_object<Names>("names").add("name");
+    static_cast<void>(pronto::get_object<Tickets>("tickets").take(1) + pronto::get_object<Tickets>("tickets").next());
     copy_counters();
     static_assert(std::string_view(pronto::name_of<Money>) == "money");
 }

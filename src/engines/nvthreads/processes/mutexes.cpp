@@ -247,12 +247,17 @@ void release_for_dead(SyncState& state, bool is_shared, std::uint32_t thread) no
     if ((state.marks.load(std::memory_order_relaxed) & is_rwlock) != 0) {
         if (is_shared || is_writer(state, thread)) {
             uncount(state, is_shared);
+        } else {
+            tell_change(state);
         }
         return;
     }
     if (holder_of(state) == thread) {
         state.marks.fetch_or(owner_died, std::memory_order_relaxed);
         give_word(state);
+    } else {
+        // The thread was killed between its release and the wake-up of another thread, or when it had been woken and held the mutex not yet.
+        shared_wake(state.word, 1);
     }
 }
 

@@ -69,6 +69,8 @@ public:
             shared_wake(word_, 1);
         }
     }
+    /// A thread died that may have been woken last, or was to wake another: one that waits looks again.
+    void wake() noexcept { shared_wake(word_, 1); }
     [[nodiscard]] std::uint32_t holder() const noexcept { return word_.load(std::memory_order_acquire) & ~waited_for; }
 
 private:

@@ -93,6 +93,9 @@ void Supervisor::bury(std::uint32_t index, int status) noexcept
             lock->unlock();
         }
     }
+    for (OwnedLock* const lock : {&area.commit_lock, &area.threads_lock, &area.keys.lock}) {
+        lock->wake();
+    }
     if (static_cast<ThreadState>(slot.state.load(std::memory_order_acquire)) != ThreadState::ended) {
         std::uint32_t locks = 0;
         slot.held.take_all([&](SyncState& state, bool is_shared) {
