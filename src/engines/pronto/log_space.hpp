@@ -59,7 +59,7 @@ public:
     /// ChunkHeader::beginning.
     [[nodiscard]] std::uint64_t next_beginning() noexcept { return beginnings_.fetch_add(1, std::memory_order_relaxed) + 1; }
     [[nodiscard]] std::uint32_t free_chunks() const noexcept { return free_.free_chunks(); }
-    /// A snapshot is due: the logs have grown by as much as the last one has written, so that they are in proportion to what they save,
+    /// A snapshot is due: the logs have grown by as much as the last one has copied, so that they are in proportion to what they save,
     /// or they have used half of the chunks, so that the program still has room meanwhile.
     [[nodiscard]] bool is_snapshot_due() const noexcept
     {

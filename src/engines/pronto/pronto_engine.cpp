@@ -193,7 +193,7 @@ SnapshotLinks ProntoEngine::links() noexcept
             .request_snapshot = [](void* engine) noexcept { static_cast<ProntoEngine*>(engine)->snapshots_->request(); },
             .snapshot_now = [](void* engine) { return static_cast<ProntoEngine*>(engine)->checkpoint_now(); },
             .is_writing = [](void* engine) noexcept { return static_cast<ProntoEngine*>(engine)->snapshots_->is_writing(); },
-            .pages_of_last_snapshot = [](void* engine) noexcept { return static_cast<ProntoEngine*>(engine)->snapshots_->pages_written(); },
+            .pages_of_last_snapshot = [](void* engine) noexcept { return static_cast<ProntoEngine*>(engine)->snapshots_->pages_copied(); },
             .give_up = [](void* engine, const Failure& failure) noexcept { static_cast<ProntoEngine*>(engine)->fail_for_good(failure); },
             .failure = [](void* engine) noexcept -> const Failure* {
                 const EpochClock& clock = static_cast<ProntoEngine*>(engine)->clock_;

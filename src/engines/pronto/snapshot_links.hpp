@@ -22,7 +22,7 @@ struct SnapshotLinks {
     Result<void> (*snapshot_now)(void* engine);
     /// A snapshot is captured and on its way to the medium, which may take long.
     bool (*is_writing)(void* engine) noexcept;
-    /// How many pages the last snapshot has written. Snapshot thread.
+    /// How many pages the last snapshot has copied, to write what of them had changed. Snapshot thread.
     std::uint64_t (*pages_of_last_snapshot)(void* engine) noexcept;
     /// Nothing later becomes durable by a snapshot: the medium failed, or the image has what must not become durable. The first call
     /// counts.

@@ -63,8 +63,8 @@ public:
 
     /// A snapshot as soon as possible. Any thread.
     void request() noexcept { turns_.request(); }
-    /// By the newest snapshot. On the thread.
-    [[nodiscard]] std::uint64_t pages_written() const noexcept { return pages_written_; }
+    /// By the newest snapshot, whole pieces. On the thread.
+    [[nodiscard]] std::uint64_t pages_copied() const noexcept { return parts_.pieces->frozen_count() * pages_per_piece; }
     /// A snapshot is captured and not durable yet. Any thread.
     [[nodiscard]] bool is_writing() const noexcept { return writing_.load(std::memory_order_acquire); }
     /// Copied into the image in each stop. Before start() only.

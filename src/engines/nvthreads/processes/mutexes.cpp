@@ -256,7 +256,7 @@ void release_for_dead(SyncState& state, bool is_shared, std::uint32_t thread) no
         state.marks.fetch_or(owner_died, std::memory_order_relaxed);
         give_word(state);
     } else {
-        // The thread was killed between its release and the wake-up of another thread, or when it had been woken and held the mutex not yet.
+        // The thread was killed between its release and the wake-up of another, or had been woken and held the mutex not yet.
         shared_wake(state.word, 1);
     }
 }
