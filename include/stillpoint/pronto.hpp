@@ -266,19 +266,8 @@ protected:
     template <auto Method, class... ArgumentsAndWork>
     auto run(ArgumentsAndWork&&... all) -> std::invoke_result_t<std::tuple_element_t<sizeof...(all) - 1, std::tuple<ArgumentsAndWork&&...>>>
     {
-        constexpr std::size_t count = sizeof...(all) - 1;
         const std::tuple<ArgumentsAndWork&&...> given(std::forward<ArgumentsAndWork>(all)...);
-        return [&]<std::size_t... Place>(std::index_sequence<Place...>) -> decltype(std::get<count>(given)()) {
-            operation running = op_begin<Method>(std::get<Place>(given)...);
-            if constexpr (std::is_void_v<decltype(std::get<count>(given)())>) {
-                std::get<count>(given)();
-                running.commit();
-            } else {
-                decltype(auto) result = std::get<count>(given)();
-                running.commit();
-                return static_cast<decltype(std::get<count>(given)())>(result);
-            }
-        }(std::make_index_sequence<count>());
+        return perform<Method>(given, [](operation& running, const auto&...) { running.commit(); });
     }
 
     /// As run(), for operations that take turns: threads that come at the same time share one fence, where each of run() has its own inside
@@ -309,24 +298,38 @@ protected:
     read_guard read() const noexcept { return read_guard(this); }
 
 private:
+    /// An operation with all that is given but the last, which is its work; commit(operation, result...) follows that, without a result if
+    /// it has none.
+    template <auto Method, class Given, class Commit>
+    auto perform(const Given& given, Commit commit) -> std::invoke_result_t<std::tuple_element_t<std::tuple_size_v<Given> - 1, Given>>
+    {
+        constexpr std::size_t count = std::tuple_size_v<Given> - 1;
+        using Result = std::invoke_result_t<std::tuple_element_t<count, Given>>;
+        return [&]<std::size_t... Place>(std::index_sequence<Place...>) -> Result {
+            operation running = op_begin<Method>(std::get<Place>(given)...);
+            if constexpr (std::is_void_v<Result>) {
+                std::get<count>(given)();
+                commit(running);
+            } else {
+                decltype(auto) result = std::get<count>(given)();
+                commit(running, result);
+                return std::forward<Result>(result);
+            }
+        }(std::make_index_sequence<count>());
+    }
     template <auto Method, bool only_if, class Given>
     auto combined(Given given)
     {
-        constexpr std::size_t count = std::tuple_size_v<Given> - 1;
         return detail::in_turn(this, [&](sp_pronto_ticket& ticket) {
-            return [&]<std::size_t... Place>(std::index_sequence<Place...>) -> decltype(std::get<count>(given)()) {
-                operation running = op_begin<Method>(std::get<Place>(given)...);
-                if constexpr (std::is_void_v<decltype(std::get<count>(given)())>) {
-                    std::get<count>(given)();
-                    ticket = running.commit_with_ticket();
-                } else {
-                    auto result = std::get<count>(given)();
-                    if (!only_if || static_cast<bool>(result)) {
-                        ticket = running.commit_with_ticket();
-                    }
-                    return result;
+            return perform<Method>(given, [&](operation& running, const auto&... result) {
+                bool has_changed = true;
+                if constexpr (only_if) {
+                    has_changed = (static_cast<bool>(result) && ...);
                 }
-            }(std::make_index_sequence<count>());
+                if (has_changed) {
+                    ticket = running.commit_with_ticket();
+                }
+            });
         });
     }
     template <std::uint32_t Place, class Values, class Given, std::size_t... At>

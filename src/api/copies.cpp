@@ -79,6 +79,18 @@ Result<void> copy_changes(const std::string& new_path, const std::string& base_p
     return named;
 }
 
+/// The code of what `copy` returns, which copies to `new_path`.
+template <class Copy>
+int code_of(Copy copy, const char* new_path)
+{
+    try {
+        auto copied = copy();
+        return copied ? static_cast<int>(SP_OK) : report(copied.error());
+    } catch (const std::bad_alloc&) {
+        return report(fail(SP_E_NO_MEMORY, ENOMEM, "no memory to copy to {}", new_path).value());
+    }
+}
+
 }  // namespace
 
 }  // namespace stillpoint
@@ -88,12 +100,7 @@ STILLPOINT_API int sp_copy(const char* new_path)
     if (new_path == nullptr || *new_path == '\0') {
         return stillpoint::report(stillpoint::fail(SP_E_INVALID_ARGUMENT, 0, "sp_copy needs a path").value());
     }
-    try {
-        auto copied = stillpoint::copy_open_pool(new_path);
-        return copied ? SP_OK : stillpoint::report(copied.error());
-    } catch (const std::bad_alloc&) {
-        return stillpoint::report(stillpoint::fail(SP_E_NO_MEMORY, ENOMEM, "no memory to copy to {}", new_path).value());
-    }
+    return stillpoint::code_of([=] { return stillpoint::copy_open_pool(new_path); }, new_path);
 }
 
 STILLPOINT_API int sp_copy_since(const char* new_path, const char* base_path)
@@ -101,10 +108,5 @@ STILLPOINT_API int sp_copy_since(const char* new_path, const char* base_path)
     if (new_path == nullptr || *new_path == '\0' || base_path == nullptr || *base_path == '\0') {
         return stillpoint::report(stillpoint::fail(SP_E_INVALID_ARGUMENT, 0, "sp_copy_since needs a path, and that of a base").value());
     }
-    try {
-        auto copied = stillpoint::copy_changes(new_path, base_path);
-        return copied ? SP_OK : stillpoint::report(copied.error());
-    } catch (const std::bad_alloc&) {
-        return stillpoint::report(stillpoint::fail(SP_E_NO_MEMORY, ENOMEM, "no memory to copy to {}", new_path).value());
-    }
+    return stillpoint::code_of([=] { return stillpoint::copy_changes(new_path, base_path); }, new_path);
 }

@@ -81,6 +81,14 @@ sp_pronto_ticket ticket_of(const sp_pronto_operation& memory)
     return operation.state == stillpoint::pronto::Operation::inactive ? sp_pronto_ticket{} : operation.thread->newest;
 }
 
+/// To `ticket`, if it is wanted, that of the thread's newest operation that was not waited for.
+void give_newest(const ThreadLog* thread, sp_pronto_ticket* ticket) noexcept
+{
+    if (ticket != nullptr) {
+        *ticket = thread != nullptr ? thread->newest : sp_pronto_ticket{};
+    }
+}
+
 void* address_or_error(const Result<void*>& result, int* error)
 {
     const int code = result ? static_cast<int>(SP_OK) : stillpoint::report(result.error());
@@ -188,9 +196,7 @@ STILLPOINT_API void sp_pronto_defer_begin(void)
 STILLPOINT_API void sp_pronto_defer_end(sp_pronto_ticket* ticket)
 {
     ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
-    if (ticket != nullptr) {
-        *ticket = thread != nullptr ? thread->newest : sp_pronto_ticket{};
-    }
+    give_newest(thread, ticket);
     if (thread != nullptr && thread->deferrals != 0) {
         --thread->deferrals;
     }
@@ -213,9 +219,7 @@ STILLPOINT_API void sp_pronto_group_begin(void)
 STILLPOINT_API int sp_pronto_group_end(sp_pronto_ticket* ticket)
 {
     ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
-    if (ticket != nullptr) {
-        *ticket = thread != nullptr ? thread->newest : sp_pronto_ticket{};
-    }
+    give_newest(thread, ticket);
     if (thread == nullptr || thread->group.depth == 0) {
         return stillpoint::report(fail(SP_E_INVALID_ARGUMENT, 0, "sp_pronto_group_end: the thread has begun no group").value());
     }
@@ -227,9 +231,12 @@ STILLPOINT_API int sp_pronto_group_end(sp_pronto_ticket* ticket)
 
 STILLPOINT_API int sp_pronto_wait_or_defer(const sp_pronto_ticket* ticket)
 {
+    if (ticket->turn == 0) {
+        return SP_OK;
+    }
     ThreadLog* const thread = stillpoint::pronto::existing_thread_log();
-    if (ticket->turn == 0 || thread == nullptr || thread->deferrals == 0) {
-        return ticket->turn == 0 ? static_cast<int>(SP_OK) : sp_pronto_wait(ticket, -1);
+    if (thread == nullptr || thread->deferrals == 0) {
+        return sp_pronto_wait(ticket, -1);
     }
     thread->newest = *ticket;
     return SP_OK;

@@ -80,7 +80,6 @@ std::uint8_t OperationLog::take_number(Operation& operation) noexcept
     ThreadLog& thread = *operation.thread;
     LogGroup& group = thread.group;
     LogPiece& piece = thread.piece_of(object);
-    const bool is_known = piece.incarnation == object.incarnation;
     if (group.object != nullptr && (group.object != &object || group.line_count == LogGroup::lines_max)) {
         fence_group(thread);
     }
@@ -89,12 +88,11 @@ std::uint8_t OperationLog::take_number(Operation& operation) noexcept
         if (thread.committing.load(std::memory_order_relaxed) != &object && !is_removed(Canary::announced_commit)) {
             thread.committing.store(&object, std::memory_order_release);
         }
-        const bool is_first = !is_known || piece.number == 0;
-        const std::uint64_t before = is_first ? object.number.load(std::memory_order_relaxed) : piece.number;
+        const std::uint64_t before = piece.has_number_on(object) ? piece.number : object.number.load(std::memory_order_relaxed);
         thread.committing_from.store(before + 1, std::memory_order_relaxed);
     }
     operation.number = object.number.fetch_add(1, std::memory_order_acq_rel) + 1;
-    if (is_known) {
+    if (piece.incarnation == object.incarnation) {
         piece.number = operation.number;
     }
     if (group.object == nullptr) {
@@ -119,8 +117,7 @@ Result<void> OperationLog::commit_lines(Operation& operation)
         }
         operation.hash = thread.job.hash;
     }
-    const LogPiece& piece = thread.piece_of(object);
-    const std::uint64_t durable = known_durable(object, thread, piece.incarnation != object.incarnation || piece.number == 0);
+    const std::uint64_t durable = known_durable(object, thread, !thread.piece_of(object).has_number_on(object));
     const std::uint8_t flags = take_number(operation);
     const std::uint32_t parts = part_count(operation);
     for (std::uint32_t part = 0; part < parts; ++part) {

@@ -71,6 +71,9 @@ struct LogPiece {
     /// Larger entries take their room from the object.
     static constexpr std::uint32_t entry_bytes_max = 4 * cache_line_bytes;
 
+    /// The thread's newest operation on the object is known.
+    [[nodiscard]] bool has_number_on(const LiveObject& object) const noexcept { return incarnation == object.incarnation && number != 0; }
+
     std::uint64_t incarnation = 0;  ///< LiveObject::incarnation; 0: none
     std::uint64_t sequence = 0;     ///< of the chunk
     ChunkIndex chunk = no_chunk;

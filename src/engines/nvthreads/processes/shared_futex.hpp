@@ -69,8 +69,14 @@ public:
             shared_wake(word_, 1);
         }
     }
-    /// A thread died that may have been woken last, or was to wake another: one that waits looks again.
-    void wake() noexcept { shared_wake(word_, 1); }
+    /// `thread` died. It held the lock, or may have been woken last, or was to wake another: one that waits looks again.
+    void release_for_dead(std::uint32_t thread) noexcept
+    {
+        if (holder() == thread) {
+            unlock();
+        }
+        shared_wake(word_, 1);
+    }
     [[nodiscard]] std::uint32_t holder() const noexcept { return word_.load(std::memory_order_acquire) & ~waited_for; }
 
 private:

@@ -86,15 +86,9 @@ void Supervisor::bury(std::uint32_t index, int status) noexcept
     const std::uint32_t number = index + 1;
     if (area.commit_lock.holder() == number) {
         finish_merge();
-        area.commit_lock.unlock();
-    }
-    for (OwnedLock* const lock : {&area.threads_lock, &area.keys.lock}) {
-        if (lock->holder() == number) {
-            lock->unlock();
-        }
     }
     for (OwnedLock* const lock : {&area.commit_lock, &area.threads_lock, &area.keys.lock}) {
-        lock->wake();
+        lock->release_for_dead(number);
     }
     if (static_cast<ThreadState>(slot.state.load(std::memory_order_acquire)) != ThreadState::ended) {
         std::uint32_t locks = 0;
