@@ -87,6 +87,13 @@ void* sp_pronto_object(const sp_pronto_type* type, const char* name, unsigned fl
  * Errors: SP_E_HANDLE_MISSING; SP_E_NOT_OPEN; SP_E_OBJECT_TYPE (its type is not registered); SP_E_INSIDE_FASE; as sp_checkpoint. */
 int sp_pronto_delete(const char* name);
 
+/* The last 8 bytes in front of each object, for locks inside it: constant while the pool is open, zeroes before sp_pronto_object has
+ * returned. A lock that says in which run it was acquired is free in every other one, so a restart need not look for it. */
+typedef struct sp_pronto_run {
+    uint32_t number; /* of the pool's opening: no other one of that pool, nor of the one that it is a copy of, has had it. Never 0 */
+    uint32_t reads_wait; /* 0: what a reader sees is durable already, and sp_pronto_wait_read does nothing */
+} sp_pronto_run;
+
 /* 1 if sp_pronto_object has returned `object` and sp_pronto_delete has not destroyed it, otherwise 0. */
 int sp_pronto_is_object(const void* object);
 

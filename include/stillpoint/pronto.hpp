@@ -193,12 +193,15 @@ inline void op_commit() { detail::require_durable(sp_pronto_commit_current()); }
 /// released, it waits until all that the reader may have seen is durable.
 class [[nodiscard]] read_guard {
 public:
-    explicit read_guard(const void* object) noexcept : object_(object) {}
+    explicit read_guard(const void* object) noexcept : object_(object), exceptions_(object == nullptr ? 0 : std::uncaught_exceptions()) {}
     read_guard(const read_guard&) = delete;
     read_guard& operator=(const read_guard&) = delete;
     /// Throws not_durable, but not while another exception is in flight.
     ~read_guard() noexcept(false)
     {
+        if (object_ == nullptr) {
+            return;
+        }
         const int code = sp_pronto_wait_read(object_);
         if (std::uncaught_exceptions() == exceptions_) {
             detail::require_durable(code);
@@ -206,8 +209,8 @@ public:
     }
 
 private:
-    const void* object_;
-    int exceptions_ = std::uncaught_exceptions();
+    const void* object_;  ///< nullptr: there is nothing to wait for
+    int exceptions_;
 };
 
 // ---- Objects --------------------------------------------------------------------------------------------
@@ -295,9 +298,16 @@ protected:
     }
 
     /// See read_guard.
-    read_guard read() const noexcept { return read_guard(this); }
+    read_guard read() const noexcept { return read_guard(this_run().reads_wait != 0 ? this : nullptr); }
+    /// For a RunLock in the object.
+    [[nodiscard]] std::uint32_t run_number() const noexcept { return this_run().number; }
 
 private:
+    [[nodiscard]] const sp_pronto_run& this_run() const noexcept
+    {
+        const auto* const own = reinterpret_cast<const std::byte*>(static_cast<const Self*>(this));
+        return *reinterpret_cast<const sp_pronto_run*>(own - sizeof(sp_pronto_run));
+    }
     /// An operation with all that is given but the last, which is its work; commit(operation, result...) follows that, without a result if
     /// it has none.
     template <auto Method, class Given, class Commit>

@@ -134,8 +134,9 @@ struct Signature<Result (Class::*)(Parameters...) noexcept(IsNoexcept)> {
                   "the names of the parameters' types have more than 255 bytes: give the classes among them a short type_name");
 
     template <class Object, auto Method>
-    static void call(Object& object, Values& values)
+    static void call(Object& durable, Values& values)
     {
+        Class& object = durable;  // The method may be a base's.
         [&]<std::size_t... Place>(std::index_sequence<Place...>) {
             static_cast<void>((object.*Method)(static_cast<Parameters&&>(std::get<Place>(values))...));
         }(std::index_sequence_for<Parameters...>());

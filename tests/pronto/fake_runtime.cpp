@@ -1,5 +1,6 @@
 #include "fake_runtime.hpp"
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -74,6 +75,17 @@ int planned(Call call)
     return fail(code, "planned failure");
 }
 
+/// In front of each object, which stays aligned.
+constexpr std::size_t run_bytes = 64;
+
+void* allocate_object(std::size_t bytes)
+{
+    auto* const block = static_cast<std::byte*>(std::aligned_alloc(64, run_bytes + (bytes + 63) / 64 * 64));
+    new (block + run_bytes - sizeof(sp_pronto_run)) sp_pronto_run{1, 1};
+    return block + run_bytes;
+}
+void free_object(void* object) { std::free(static_cast<std::byte*>(object) - run_bytes); }
+
 std::unique_ptr<Object> make(const sp_pronto_type* type, const void* arguments, std::size_t bytes)
 {
     auto made = std::make_unique<Object>();
@@ -83,11 +95,11 @@ std::unique_ptr<Object> make(const sp_pronto_type* type, const void* arguments, 
         std::memcpy(made->constructor_words.data(), arguments, bytes);
     }
     made->constructor_bytes = bytes;
-    made->memory = std::aligned_alloc(64, (type->size_bytes + 63) / 64 * 64);
+    made->memory = allocate_object(type->size_bytes);
     try {
         type->construct(made->memory, made->constructor_words.data(), bytes);
     } catch (...) {
-        std::free(made->memory);
+        free_object(made->memory);
         throw;
     }
     return made;
@@ -96,7 +108,7 @@ std::unique_ptr<Object> make(const sp_pronto_type* type, const void* arguments, 
 void unmake(Object& object)
 {
     object.type->destroy(object.memory);
-    std::free(object.memory);
+    free_object(object.memory);
 }
 
 Object* object_at(const void* address)

@@ -216,6 +216,14 @@ const std::map<std::string, Command> commands{
                      pronto::get_object<durable::priority_queue<std::string>>("queue").top().c_str(),
                      pronto::get_object<durable::vector<std::string>>("vector").back().c_str());
      }},
+    {"put", [](const std::string& key) { pronto::get_object<durable::string_map>("texts").put(key, "text"); }},
+    {"die_as_reader",  // A snapshot has been taken meanwhile.
+     [](const std::string& key) {
+         pronto::get_object<durable::string_map>("texts").visit(key, [](std::string_view) {
+             std::thread([] { pronto::snapshot(); }).join();
+             raise(SIGKILL);
+         });
+     }},
     {"fill_sharded", fill_sharded},
     {"show_sharded", show_sharded},
     {"half_make_sharded", half_make_sharded},

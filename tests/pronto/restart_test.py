@@ -35,6 +35,11 @@ class Restarts(unittest.TestCase):
         self.assertEqual(self.killed("show", "add:5", "snapshot", "add:6"), "1 2 3 4 \n")
         self.assertEqual(self.run_program("show"), "1 2 3 4 5 6 \n")
 
+    def test_a_lock_that_a_reader_held_in_a_snapshot_is_free(self):
+        for word in ("one", "two"):
+            self.run_program(f"put:{word}", f"die_as_reader:{word}", expect=-9)
+        self.assertEqual(self.run_program("put:one", "put:two", "count"), "2\n")
+
     def test_numbers_are_never_reused(self):
         committed = []
         for value in range(4):

@@ -8,9 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,7 +47,7 @@ public:
     void enter(phase next)
     {
         pronto::operation running = op_begin<&string_map_shard::enter>(next);
-        const std::lock_guard hold(shards_[0].lock);
+        const detail::RunHold hold(shards_[0].lock, run_number());
         phase_ = next;
         running.commit();
     }
@@ -58,7 +56,7 @@ public:
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] phase current_phase() const
     {
-        const std::shared_lock hold(shards_[0].lock);
+        const detail::SharedRunHold hold(shards_[0].lock, run_number());
         return phase_;
     }
     /// The caller keeps other threads from changing either shard.

@@ -8,15 +8,14 @@
 
 #include <array>
 #include <functional>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "stillpoint/durable/unordered_map.hpp"
+#include "stillpoint/run_lock.hpp"
 
 namespace stillpoint::durable {
 
@@ -32,7 +31,7 @@ public:
     {
         pronto::operation running = this->template op_begin<&Self::put>(key, value);
         Part& part = part_of(key);
-        const std::lock_guard hold(part.lock);
+        const detail::RunHold hold(part.lock, this->run_number());
         const bool is_new = part.store(key, value);
         running.commit_early();
         return is_new;
@@ -44,7 +43,7 @@ public:
         const pronto::read_guard reading = this->read();
         pronto::operation running = this->template op_begin<&Self::erase>(key);
         Part& part = part_of(key);
-        const std::lock_guard hold(part.lock);
+        const detail::RunHold hold(part.lock, this->run_number());
         if (!part.remove(key)) {
             return false;
         }
@@ -55,9 +54,9 @@ public:
     void clear()
     {
         pronto::operation running = this->template op_begin<&Self::clear>();
-        std::array<std::unique_lock<std::shared_mutex>, part_count> holds;
+        std::array<std::optional<detail::RunHold>, part_count> holds;
         for (std::size_t place = 0; place < part_count; ++place) {
-            holds[place] = std::unique_lock(shards_[place].lock);
+            holds[place].emplace(shards_[place].lock, this->run_number());
             shards_[place].values.clear();
         }
         running.commit_early();
@@ -70,7 +69,7 @@ public:
     {
         const pronto::read_guard reading = this->read();
         const Part& part = part_of(key);
-        const std::shared_lock hold(part.lock);
+        const detail::SharedRunHold hold(part.lock, this->run_number());
         return part.visit(key, visit);
     }
 
@@ -97,7 +96,7 @@ public:
     {
         pronto::operation running = after ? this->template op_begin<&Self::put>(key, *after) : this->template op_begin<&Self::erase>(key);
         Part& part = part_of(key);
-        const std::lock_guard hold(part.lock);
+        const detail::RunHold hold(part.lock, this->run_number());
         if (!part.has(key, before)) {
             return false;
         }
@@ -118,7 +117,7 @@ protected:
 
     /// A part has cache lines of its own, so that threads in different parts do not meet.
     struct alignas(64) Part {
-        mutable std::shared_mutex lock;
+        mutable detail::RunLock lock;
         std::unordered_map<pronto::string, pronto::string, hash<std::string>, std::equal_to<>,
                            pronto::allocator<std::pair<const pronto::string, pronto::string>>>
             values;
@@ -174,7 +173,7 @@ private:
     {
         const pronto::read_guard reading = this->read();
         for (const Part& part : shards_) {
-            const std::shared_lock hold(part.lock);
+            const detail::SharedRunHold hold(part.lock, this->run_number());
             visit(part);
         }
     }

@@ -91,6 +91,14 @@ bool ObjectTable::is_twin_of(const void* address, const LiveObject& object) cons
     return object.record->twin_address != 0 && reinterpret_cast<std::uintptr_t>(address) == object.record->twin_address;
 }
 
+void ObjectTable::note_run(ObjectRecord& record) const noexcept
+{
+    const Pool& pool = *links_.pool;
+    // A reader of a pool has the generation of its last writer, whose locks may be held in the image.
+    const auto number = static_cast<std::uint32_t>(pool.facts().generation + (pool.read_only() ? 1 : 0));
+    record.run = {std::max<std::uint32_t>(number, 1), pool.medium().byte_addressable() ? 0U : 1U};
+}
+
 Result<LiveObject*> ObjectTable::add_live(ObjectRecord& record, std::string_view name, const sp_pronto_type* type)
 {
     const std::uint64_t slot = slot_count_.load(std::memory_order_relaxed);
@@ -123,6 +131,10 @@ Result<LiveObject*> ObjectTable::add_live(ObjectRecord& record, std::string_view
     object.operation_ns.store(record.operation_ns);
     slots_[slot] = &object;
     record.slot = slot;
+    note_run(record);
+    if (record.twin_address != 0) {
+        note_run(*record_of(record.twin_address));
+    }
     slot_count_.store(slot + 1, std::memory_order_release);
     return &object;
 }
@@ -181,6 +193,7 @@ Result<void> ObjectTable::construct(LiveObject& object, const ObjectRequest& req
     }
     std::byte* const twin = static_cast<std::byte*>(block) + object_offset;
     object.record->twin_address = reinterpret_cast<std::uintptr_t>(twin);
+    note_run(*record_of(object.record->twin_address));
     try {
         request.type->construct(twin, request.arguments, request.argument_bytes);
     } catch (...) {

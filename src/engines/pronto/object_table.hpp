@@ -86,6 +86,8 @@ private:
     [[nodiscard]] Result<void> construct(LiveObject& object, const ObjectRequest& request);
     void release(Session& session, ObjectRecord& record) noexcept;
     [[nodiscard]] Result<LiveObject*> add_live(ObjectRecord& record, std::string_view name, const sp_pronto_type* type);
+    /// For locks in the record's object, and its readers.
+    void note_run(ObjectRecord& record) const noexcept;
     [[nodiscard]] LiveObject* live_at(std::uintptr_t record_address) const noexcept;
     [[nodiscard]] std::span<const ScannedChunk> chunks_of(std::uint64_t identity) const;
     [[nodiscard]] Result<void> check_wish(const LiveObject& object, const ObjectRequest& request) const;

@@ -106,7 +106,8 @@ struct ObjectRecord {
     std::uint64_t twin_address;  ///< option verify_replay: a second object that runs each operation again; 0: none
     std::uint64_t log_sequence;  ///< chunks with a smaller ChunkHeader::sequence have nothing that the image lacks
     std::uint64_t operation_ns;  ///< how long an operation took, of those that were timed: for an estimate
-    std::uint64_t reserved[5];  ///< zero
+    std::uint64_t reserved[4];  ///< zero
+    sp_pronto_run run;  ///< of the running process; of no meaning in a pool that is opened
 };
 static_assert(sizeof(ObjectRecord) == 192 && std::is_trivially_copyable_v<ObjectRecord>);
 static_assert(offsetof(ObjectRecord, checksum) == 8 && offsetof(ObjectRecord, identity) == 16);
@@ -115,5 +116,6 @@ static_assert(offsetof(ObjectRecord, method_count) == 40 && offsetof(ObjectRecor
 static_assert(offsetof(ObjectRecord, type_name) == 48 && offsetof(ObjectRecord, committed) == 112);
 static_assert(offsetof(ObjectRecord, slot) == 120 && offsetof(ObjectRecord, twin_address) == 128);
 static_assert(offsetof(ObjectRecord, log_sequence) == 136 && offsetof(ObjectRecord, operation_ns) == 144);
+static_assert(offsetof(ObjectRecord, run) == sizeof(ObjectRecord) - sizeof(sp_pronto_run), "the object follows, as pronto.h says");
 
 }  // namespace stillpoint::pronto

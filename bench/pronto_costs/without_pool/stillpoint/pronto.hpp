@@ -64,6 +64,7 @@ protected:
         return std::get<sizeof...(all) - 1>(std::forward_as_tuple(std::forward<ArgumentsAndWork>(all)...))();
     }
     read_guard read() const noexcept { return {}; }
+    [[nodiscard]] std::uint32_t run_number() const noexcept { return 1; }
 };
 
 /// Makes one each time, which lives as long as the program.
