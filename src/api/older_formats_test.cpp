@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "api/registry.hpp"
 #include "media/open.hpp"
@@ -18,22 +19,41 @@ using test::begin_section;
 using test::end_section;
 using test::store;
 
-class OlderFormat : public ::testing::TestWithParam<const char*> {
-protected:
-    [[nodiscard]] static const EngineDriver& driver()
-    {
-        for (const EngineDriver& driver : engine_drivers()) {
-            if (driver.format.name == GetParam()) {
-                return driver;
-            }
+struct OlderPool {
+    std::string engine;
+    std::size_t place;  ///< among the engine's older formats
+};
+
+const EngineDriver& driver_of(const std::string& engine)
+{
+    for (const EngineDriver& driver : engine_drivers()) {
+        if (driver.format.name == engine) {
+            return driver;
         }
-        throw std::logic_error("there is no such engine");
     }
+    throw std::logic_error("there is no such engine");
+}
+
+/// Not nvthreads, which needs a program that was compiled by `stillpoint cc`: its parts are those of spht.
+std::vector<OlderPool> older_pools()
+{
+    std::vector<OlderPool> found;
+    for (const char* const engine : {"pmthreads", "pronto", "spht"}) {
+        for (std::size_t place = 0; place < driver_of(engine).more_formats.size(); ++place) {
+            found.push_back({engine, place});
+        }
+    }
+    return found;
+}
+
+class OlderFormat : public ::testing::TestWithParam<OlderPool> {
+protected:
+    [[nodiscard]] static const EngineDriver& driver() { return driver_of(GetParam().engine); }
+    [[nodiscard]] static const EngineFormat& format() { return driver().more_formats[GetParam().place]; }
     void make_pool() const
     {
-        const EngineFormat& older = driver().more_formats.front();
-        ASSERT_LT(older.layout_version, driver().format.layout_version);
-        const Pool::CreateOptions create{older, 16 * mib, 64 * mib};
+        ASSERT_LT(format().layout_version, driver().format.layout_version);
+        const Pool::CreateOptions create{format(), 16 * mib, 64 * mib};
         MediumOptions medium;
         medium.path = pool_;
         medium.durability = Durability::process;
@@ -74,21 +94,23 @@ int use(std::uint64_t mark, bool is_transaction)
 TEST_P(OlderFormat, OpensAndIsWrittenAndGrows)
 {
     make_pool();
-    const std::string options = "engine=" + std::string(GetParam()) + " pool_max_mb=64 interval_ms=3600000 durability=process";
+    const std::string options = "engine=" + GetParam().engine + " pool_max_mb=64 interval_ms=3600000 durability=process";
     for (std::uint64_t run = 1; run <= 3; ++run) {
-        ASSERT_EQ(test::run_with_pool(pool_, options, [run] { return use(run, test::has_transactions(GetParam())); }), 0) << "run " << run;
+        ASSERT_EQ(test::run_with_pool(pool_, options, [run] { return use(run, test::has_transactions(GetParam().engine)); }), 0)
+            << "run " << run;
     }
     MediumOptions medium;
     medium.path = pool_;
     auto opened = open_medium_read_only(medium, false);
     ASSERT_TRUE(opened);
-    auto read = Pool::open(std::move(*opened), driver().more_formats.front(), true);
+    auto read = Pool::open(std::move(*opened), format(), true);
     ASSERT_TRUE(read) << read.error().text();
     EXPECT_GT(read->segments().size(), 1U);
     EXPECT_TRUE(driver().check(*read, nullptr, nullptr, nullptr, nullptr));
 }
-// Not nvthreads, which needs a program that was compiled by `stillpoint cc`: its parts are those of spht.
-INSTANTIATE_TEST_SUITE_P(Engines, OlderFormat, ::testing::Values("pmthreads", "pronto", "spht"));
+INSTANTIATE_TEST_SUITE_P(Engines, OlderFormat, ::testing::ValuesIn(older_pools()), [](const auto& pool) {
+    return pool.param.engine + std::to_string(driver_of(pool.param.engine).more_formats[pool.param.place].layout_version);
+});
 
 }  // namespace
 }  // namespace stillpoint
