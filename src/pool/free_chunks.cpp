@@ -60,6 +60,12 @@ void FreeChunks::give_back(ChunkIndex chunk) noexcept
     free_count_.store(count + 1, std::memory_order_release);
 }
 
+void FreeChunks::forget_use() noexcept
+{
+    const std::lock_guard guard(lock_);
+    kept_ = in_use_at_most_ = 0;
+}
+
 std::uint32_t FreeChunks::chunks_to_keep(std::uint32_t least) noexcept
 {
     const std::lock_guard guard(lock_);

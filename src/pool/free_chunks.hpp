@@ -60,6 +60,9 @@ public:
         }
     }
 
+    /// The next give_room_back keeps room for the chunks that are in use now, and for `least`: nothing needs others for a while.
+    void forget_use() noexcept;
+
     void reset_after_fork() noexcept { lock_.reset_after_fork(); }
 
 private:

@@ -89,6 +89,15 @@ TEST_F(FreeChunksOn, KeepsRoomForAsManyAsWereInUse)
     EXPECT_EQ(free_.free_chunks(), chunks);
 }
 
+TEST_F(FreeChunksOn, KeepsLittleOnceItsUseIsForgotten)
+{
+    const auto held = take(5);
+    give_back(take(50));
+    free_.forget_use();
+    EXPECT_EQ(give_room_back(first_with_room).size(), 55 - first_with_room);
+    EXPECT_EQ(chunks_with_room(), first_with_room);
+}
+
 TEST_F(FreeChunksOn, DoesNotTakeRoomFromChunksInUse)
 {
     const auto held = take(40);

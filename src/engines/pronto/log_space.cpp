@@ -1,5 +1,7 @@
 #include "engines/pronto/log_space.hpp"
 
+#include <algorithm>
+
 #include "engines/pronto/log_layout.hpp"
 #include "os/own_mappings.hpp"
 
@@ -32,6 +34,25 @@ void LogSpace::give_room_back() noexcept
             os::advise_own(mirror(chunk), chunk_bytes, MADV_DONTNEED);
         }
     });
+}
+
+void LogSpace::note_capture(std::uint64_t now_ns) noexcept
+{
+    taken_since_capture_.store(0, std::memory_order_relaxed);
+    between_captures_ns_ = captured_ns_ == 0 ? UINT64_MAX : now_ns - captured_ns_;
+    captured_ns_ = now_ns;
+}
+
+void LogSpace::note_snapshot(std::uint64_t pages, std::uint64_t now_ns) noexcept
+{
+    const std::uint64_t worth_ns = time_between_snapshots * (now_ns - captured_ns_);
+    if (between_captures_ns_ < worth_ns) {
+        floor_chunks_ = std::min(floor_chunks_ * 2, floor_chunks_max);
+    } else if (between_captures_ns_ / 4 > worth_ns) {
+        floor_chunks_ = std::max(floor_chunks_ / 2, floor_chunks_min);
+    }
+    snapshot_chunks_.store(static_cast<std::uint32_t>(std::max<std::uint64_t>(floor_chunks_, pages / log_chunk_pages)),
+                           std::memory_order_relaxed);
 }
 
 void LogSpace::give_back_list(ChunkIndex first) noexcept

@@ -52,6 +52,12 @@ public:
     [[nodiscard]] bool disk_is_full() const noexcept { return free_.disk_is_full(); }
     /// Chunks that the logs have not needed lately give back their room on the disk, and in memory. One thread at a time.
     void give_room_back() noexcept;
+    /// An interval has passed without an operation.
+    void note_idle() noexcept
+    {
+        free_.forget_use();
+        give_room_back();
+    }
     /// A list linked by ChunkState::next; its chunks are given back.
     void give_back_list(ChunkIndex first) noexcept;
     /// Puts the list `first` in front of `rest`; returns the whole.
@@ -67,13 +73,14 @@ public:
         return taken >= snapshot_chunks_.load(std::memory_order_relaxed) ||
                (free_chunks() < chunk_count() / 2 && taken >= chunk_count() / 4);
     }
-    /// In a stop: the chunks that were taken until now are superfluous when the snapshot is durable.
-    void note_capture() noexcept { taken_since_capture_.store(0, std::memory_order_relaxed); }
-    /// A snapshot of that many pages is durable.
-    void note_snapshot(std::uint64_t pages) noexcept
+    /// In a stop, at that time: the chunks that were taken until now are superfluous when the snapshot is durable.
+    void note_capture(std::uint64_t now_ns) noexcept;
+    /// A snapshot of that many pages is durable since that time.
+    void note_snapshot(std::uint64_t pages, std::uint64_t now_ns) noexcept;
+    /// Bytes that logs may grow by before a snapshot is due.
+    [[nodiscard]] std::uint64_t bytes_between_snapshots() const noexcept
     {
-        snapshot_chunks_.store(static_cast<std::uint32_t>(std::max<std::uint64_t>(chunks_between_snapshots_min, pages / log_chunk_pages)),
-                               std::memory_order_relaxed);
+        return snapshot_chunks_.load(std::memory_order_relaxed) * chunk_bytes;
     }
 
     /// A futex that changes when chunks come back.
@@ -83,14 +90,22 @@ public:
     void reset_after_fork() noexcept { free_.reset_after_fork(); }
 
 private:
-    static constexpr std::uint32_t chunks_between_snapshots_min = 64;  ///< 16 MiB
+    /// However little a snapshot copies, logs may grow by so much before it is due: the less, the shorter snapshots take.
+    static constexpr std::uint32_t floor_chunks_min = 4;   ///< 1 MiB
+    static constexpr std::uint32_t floor_chunks_max = 64;  ///< 16 MiB
+    /// Snapshots take a fiftieth of the time, or less.
+    static constexpr std::uint64_t time_between_snapshots = 50;
 
     FreeChunks free_;
     os::ReservedArray<ChunkState> states_;
     os::ReservedArray<std::byte> mirrors_;
     std::atomic<std::uint64_t> beginnings_{0};
     std::atomic<std::uint32_t> taken_since_capture_{0};
-    std::atomic<std::uint32_t> snapshot_chunks_{chunks_between_snapshots_min};
+    std::atomic<std::uint32_t> snapshot_chunks_{floor_chunks_min};
+    // For the snapshot thread alone.
+    std::uint32_t floor_chunks_ = floor_chunks_min;
+    std::uint64_t captured_ns_ = 0;  ///< 0: no snapshot yet
+    std::uint64_t between_captures_ns_ = 0;
     sync::Atomic<std::uint32_t> returns_{0};
 };
 

@@ -11,6 +11,7 @@
 #include "engines/pronto/inside_object.hpp"
 #include "engines/pronto/object_methods.hpp"
 #include "heap/heap.hpp"
+#include "os/clock.hpp"
 #include "runtime/dying_memory.hpp"
 #include "runtime/fase.hpp"
 
@@ -395,7 +396,7 @@ void ObjectTable::refuse(LiveObject& object, const Failure& reason) noexcept
 
 void ObjectTable::before_capture() noexcept
 {
-    space_.note_capture();
+    space_.note_capture(os::monotonic_ns());
     const std::uint64_t count = slot_count_.load(std::memory_order_acquire);
     for (std::uint64_t slot = 0; slot < count; ++slot) {
         LiveObject& object = *slots_[slot];

@@ -94,7 +94,7 @@ void OperationLog::snapshot_durable() noexcept
         group_.drain();  // A chunk that is given to another log must not be written for this one any more.
     }
     objects_.release_retired_chunks();
-    space_.note_snapshot(links_.pages_of_last_snapshot(links_.engine));
+    space_.note_snapshot(links_.pages_of_last_snapshot(links_.engine), os::monotonic_ns());
     space_.wake_waiters();
     space_.give_room_back();
 }

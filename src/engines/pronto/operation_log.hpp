@@ -51,6 +51,7 @@ public:
     void before_capture() noexcept { objects_.before_capture(); }
     /// The snapshot that before_capture() came before is durable.
     void snapshot_durable() noexcept;
+    void note_idle() noexcept { space_.note_idle(); }
 
     // The functions mean what those of the same name in stillpoint/pronto.h mean. `flags` and errors of object(): sp_pronto_object.
     [[nodiscard]] Result<void*> object(Session& session, const sp_pronto_type& type, const char* name, unsigned flags,

@@ -166,7 +166,8 @@ Result<void> ProntoEngine::start_log(const Options& options)
                                                     : Siblings::Use::measured;
     log_.emplace(links(), OperationLog::Settings{use, own.verify_replay, own.damaged_log == "cut", own.check_commit_order});
     hooks_ = {&*log_, [](void* log) noexcept { static_cast<OperationLog*>(log)->before_capture(); },
-              [](void* log, std::uint64_t) noexcept { static_cast<OperationLog*>(log)->snapshot_durable(); }};
+              [](void* log, std::uint64_t) noexcept { static_cast<OperationLog*>(log)->snapshot_durable(); },
+              [](void* log) noexcept { static_cast<OperationLog*>(log)->note_idle(); }};
     return log_->recover(*pool_);
 }
 

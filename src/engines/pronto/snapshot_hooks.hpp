@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "pool/pool.hpp"
-
 namespace stillpoint::pronto {
 
 /// Each may be nullptr. None may call malloc or take an intercepted lock; only `capturing` may store into the image.
@@ -15,8 +13,8 @@ struct SnapshotHooks {
     void (*capturing)(void* context) noexcept = nullptr;
     /// On the snapshot's thread: `epoch` is durable.
     void (*committed)(void* context, std::uint64_t epoch) noexcept = nullptr;
-    /// On the thread that grew the pool, under the medium's lock: the pool has this segment, durably.
-    void (*segment_appended)(void* context, const Segment& segment) noexcept = nullptr;
+    /// On the snapshot's thread: an interval has passed in which nothing was written.
+    void (*idle)(void* context) noexcept = nullptr;
 };
 
 }  // namespace stillpoint::pronto

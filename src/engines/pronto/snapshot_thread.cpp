@@ -77,6 +77,9 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
     }
     if (!last && !even_if_empty && nothing_is_written()) {
         statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
+        if (const SnapshotHooks& hooks = *parts_.hooks; hooks.idle != nullptr) {
+            hooks.idle(hooks.context);
+        }
         return CheckpointTurn::nothing_to_do;
     }
     if (small_pages_ && !last) {
