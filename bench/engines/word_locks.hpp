@@ -33,7 +33,8 @@ private:
 
 class WordCondition {
 public:
-    void wait(WordMutex& mutex) noexcept
+    template <class Mutex>
+    void wait(Mutex& mutex) noexcept
     {
         const std::uint32_t seen = changes_.load(std::memory_order_relaxed);
         mutex.unlock();
@@ -50,13 +51,15 @@ private:
     std::atomic<std::uint32_t> changes_{0};
 };
 
-struct WordLocks {
-    using Mutex = WordMutex;
+template <class MutexOfAWord>
+struct LocksOfWords {
+    using Mutex = MutexOfAWord;
     using Condition = WordCondition;
     static void lock(Mutex* mutex) noexcept { mutex->lock(); }
     static void unlock(Mutex* mutex) noexcept { mutex->unlock(); }
     static void wait(Condition& condition, Mutex& mutex) noexcept { condition.wait(mutex); }
     static void notify_all(Condition& condition) noexcept { condition.notify_all(); }
 };
+using WordLocks = LocksOfWords<WordMutex>;
 
 }  // namespace bench

@@ -34,6 +34,7 @@
 #include "stillpoint/pronto_arguments.hpp"
 #include "stillpoint/pronto_class.hpp"
 #include "stillpoint/pronto_combining.hpp"
+#include "stillpoint/pronto_lock.hpp"
 #include "stillpoint/pronto_memory.hpp"
 
 namespace stillpoint::pronto {
@@ -299,7 +300,10 @@ protected:
 
     /// See read_guard.
     read_guard read() const noexcept { return read_guard(this_run().reads_wait != 0 ? this : nullptr); }
-    /// For a RunLock in the object.
+    /// Acquires an object_lock of this object, to the end of what is returned.
+    lock_hold hold(object_lock& lock) const noexcept { return {lock, run_number()}; }
+    shared_hold hold_shared(object_lock& lock) const noexcept { return {lock, run_number()}; }
+    /// sp_pronto_run::number of this object.
     [[nodiscard]] std::uint32_t run_number() const noexcept { return this_run().number; }
 
 private:

@@ -3,6 +3,7 @@
 // against MemoryEngine as for every other engine, and commits the object's operation before it releases its locks, as equation 5.1 of
 // the paper demands.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,18 +16,32 @@
 #include "../engine.hpp"
 #include "../locked_sections.hpp"
 #include "stillpoint/pronto.h"
+#include "stillpoint/pronto_lock.hpp"
 #include "stillpoint/stillpoint.h"
 #include "../untyped_memory.hpp"
+#include "../word_locks.hpp"
 
 namespace bench {
 
-struct ProntoMemory : LockedSections<>, UntypedMemory<ProntoMemory> {
+/// A lock that a program has in its durable objects. The structures in there do not know their object, so it tells its run.
+class ProntoMutex {
+public:
+    void lock() noexcept { lock_.lock(run_number.load(std::memory_order_relaxed)); }
+    void unlock() noexcept { lock_.unlock(); }
+
+    inline static constinit std::atomic<std::uint32_t> run_number{0};
+
+private:
+    stillpoint::pronto::object_lock lock_;
+};
+
+struct ProntoMemory : LockedSections<LocksOfWords<ProntoMutex>>, UntypedMemory<ProntoMemory> {
     static constexpr StoresSeen stores_seen = StoresSeen::announced;
 
     /// A structure may look first, under locks that it releases again, and change things only then: what has changed nothing commits
     /// nothing. Every change allocates, frees, or announces what it writes.
     template <unsigned locks_max>
-    class Operation : public LockedSection<locks_max> {
+    class Operation : public LockedSection<locks_max, LocksOfWords<ProntoMutex>> {
     public:
         Operation() = default;
         Operation(const Operation&) = delete;

@@ -58,20 +58,30 @@ public:
     void put(std::uint64_t key, std::span<const std::byte> value)
     {
         const auto operation = this->template op_begin<&ProntoObject::put>(key, value);
+        tell_run();
         structure_.put(thread_, key, value);
     }
     bool remove(std::uint64_t key)
     {
         const auto operation = this->template op_begin<&ProntoObject::remove>(key);
+        tell_run();
         return structure_.remove(thread_, key);
     }
     Structure& of_thread(unsigned thread) noexcept
     {
         thread_ = thread;
+        tell_run();
         return structure_;
     }
 
 private:
+    void tell_run() const noexcept
+    {
+        if (ProntoMutex::run_number.load(std::memory_order_relaxed) != this->run_number()) {
+            ProntoMutex::run_number.store(this->run_number(), std::memory_order_relaxed);
+        }
+    }
+
     Structure structure_;
     /// Which of the locks of a structure that has one for each thread is the caller's; it is not an argument, and a replay has one thread.
     inline static thread_local constinit unsigned thread_ = 0;

@@ -47,7 +47,7 @@ public:
     void enter(phase next)
     {
         pronto::operation running = op_begin<&string_map_shard::enter>(next);
-        const detail::RunHold hold(shards_[0].lock, run_number());
+        const auto hold = this->hold(shards_[0].lock.word);
         phase_ = next;
         running.commit();
     }
@@ -56,7 +56,7 @@ public:
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] phase current_phase() const
     {
-        const detail::SharedRunHold hold(shards_[0].lock, run_number());
+        const auto hold = this->hold_shared(shards_[0].lock.word);
         return phase_;
     }
     /// The caller keeps other threads from changing either shard.

@@ -7,6 +7,7 @@
 #else
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,7 +16,6 @@
 #include <utility>
 
 #include "stillpoint/durable/unordered_map.hpp"
-#include "stillpoint/run_lock.hpp"
 
 namespace stillpoint::durable {
 
@@ -31,7 +31,7 @@ public:
     {
         pronto::operation running = this->template op_begin<&Self::put>(key, value);
         Part& part = part_of(key);
-        const detail::RunHold hold(part.lock, this->run_number());
+        const auto hold = this->hold(part.lock.word);
         const bool is_new = part.store(key, value);
         running.commit_early();
         return is_new;
@@ -43,7 +43,7 @@ public:
         const pronto::read_guard reading = this->read();
         pronto::operation running = this->template op_begin<&Self::erase>(key);
         Part& part = part_of(key);
-        const detail::RunHold hold(part.lock, this->run_number());
+        const auto hold = this->hold(part.lock.word);
         if (!part.remove(key)) {
             return false;
         }
@@ -54,9 +54,9 @@ public:
     void clear()
     {
         pronto::operation running = this->template op_begin<&Self::clear>();
-        std::array<std::optional<detail::RunHold>, part_count> holds;
+        std::array<std::optional<pronto::lock_hold>, part_count> holds;
         for (std::size_t place = 0; place < part_count; ++place) {
-            holds[place].emplace(shards_[place].lock, this->run_number());
+            holds[place].emplace(shards_[place].lock.word, this->run_number());
             shards_[place].values.clear();
         }
         running.commit_early();
@@ -69,7 +69,7 @@ public:
     {
         const pronto::read_guard reading = this->read();
         const Part& part = part_of(key);
-        const detail::SharedRunHold hold(part.lock, this->run_number());
+        const auto hold = this->hold_shared(part.lock.word);
         return part.visit(key, visit);
     }
 
@@ -96,7 +96,7 @@ public:
     {
         pronto::operation running = after ? this->template op_begin<&Self::put>(key, *after) : this->template op_begin<&Self::erase>(key);
         Part& part = part_of(key);
-        const detail::RunHold hold(part.lock, this->run_number());
+        const auto hold = this->hold(part.lock.word);
         if (!part.has(key, before)) {
             return false;
         }
@@ -117,7 +117,12 @@ protected:
 
     /// A part has cache lines of its own, so that threads in different parts do not meet.
     struct alignas(64) Part {
-        mutable detail::RunLock lock;
+        /// As large as the std::shared_mutex that older pools have in its place; what that leaves there counts as free.
+        struct Lock {
+            pronto::object_lock word;
+            std::uint64_t unused[6]{};
+        };
+        mutable Lock lock;
         std::unordered_map<pronto::string, pronto::string, hash<std::string>, std::equal_to<>,
                            pronto::allocator<std::pair<const pronto::string, pronto::string>>>
             values;
@@ -173,7 +178,7 @@ private:
     {
         const pronto::read_guard reading = this->read();
         for (const Part& part : shards_) {
-            const detail::SharedRunHold hold(part.lock, this->run_number());
+            const auto hold = this->hold_shared(part.lock.word);
             visit(part);
         }
     }

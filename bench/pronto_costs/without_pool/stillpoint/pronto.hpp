@@ -16,6 +16,7 @@
 
 #include "stillpoint/durable_class.hpp"
 #include "stillpoint/pronto_class.hpp"
+#include "stillpoint/pronto_lock.hpp"
 
 namespace stillpoint::pronto {
 
@@ -64,6 +65,8 @@ protected:
         return std::get<sizeof...(all) - 1>(std::forward_as_tuple(std::forward<ArgumentsAndWork>(all)...))();
     }
     read_guard read() const noexcept { return {}; }
+    lock_hold hold(object_lock& lock) const noexcept { return {lock, run_number()}; }
+    shared_hold hold_shared(object_lock& lock) const noexcept { return {lock, run_number()}; }
     [[nodiscard]] std::uint32_t run_number() const noexcept { return 1; }
 };
 

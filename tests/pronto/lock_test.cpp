@@ -1,4 +1,4 @@
-// RunLock: readers together, writers alone, sleepers woken, and free in every run but the one that it was acquired in.
+// object_lock: readers together, writers alone, sleepers woken, and free in every run but the one that it was acquired in.
 
 #include <atomic>
 #include <chrono>
@@ -9,20 +9,20 @@
 
 #include <gtest/gtest.h>
 
-#include "stillpoint/run_lock.hpp"
+#include "stillpoint/pronto_lock.hpp"
 
 namespace {
 
-using stillpoint::detail::RunHold;
-using stillpoint::detail::RunLock;
-using stillpoint::detail::SharedRunHold;
+using stillpoint::pronto::lock_hold;
+using stillpoint::pronto::object_lock;
+using stillpoint::pronto::shared_hold;
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t run = 7;
 
-TEST(RunLock, WritersAreAlone)
+TEST(ObjectLock, WritersAreAlone)
 {
-    RunLock lock;
+    object_lock lock;
     int writers = 0;
     std::atomic<int> readers{0};
     std::vector<std::thread> threads;
@@ -30,11 +30,11 @@ TEST(RunLock, WritersAreAlone)
         threads.emplace_back([&, thread] {
             for (int round = 0; round < 2000; ++round) {
                 if ((thread + round) % 3 == 0) {
-                    const RunHold hold(lock, run);
+                    const lock_hold hold(lock, run);
                     EXPECT_EQ(readers.load(), 0);
                     ++writers;
                 } else {
-                    const SharedRunHold hold(lock, run);
+                    const shared_hold hold(lock, run);
                     readers.fetch_add(1);
                     if (round % 64 == 0) {
                         std::this_thread::yield();
@@ -65,11 +65,11 @@ void expect_woken(Work work, Release release)
     sleeper.join();
 }
 
-TEST(RunLock, WakesWriterAndReaderThatSleep)
+TEST(ObjectLock, WakesWriterAndReaderThatSleep)
 {
-    RunLock lock;
-    const auto write = [&] { const RunHold hold(lock, run); };
-    const auto read = [&] { const SharedRunHold hold(lock, run); };
+    object_lock lock;
+    const auto write = [&] { const lock_hold hold(lock, run); };
+    const auto read = [&] { const shared_hold hold(lock, run); };
     for (int round = 0; round < 3; ++round) {
         lock.lock(run);
         expect_woken(write, [&] { lock.unlock(); });
@@ -84,15 +84,15 @@ TEST(RunLock, WakesWriterAndReaderThatSleep)
     }
 }
 
-TEST(RunLock, IsFreeInAnotherRun)
+TEST(ObjectLock, IsFreeInAnotherRun)
 {
-    RunLock lock;
+    object_lock lock;
     lock.lock(run);
     {
-        const RunHold hold(lock, run + 1);
+        const lock_hold hold(lock, run + 1);
     }
     {
-        const SharedRunHold hold(lock, run + 1);
+        const shared_hold hold(lock, run + 1);
     }
     lock.lock_shared(run + 2);
     lock.lock_shared(run + 2);
@@ -102,15 +102,15 @@ TEST(RunLock, IsFreeInAnotherRun)
     lock.unlock_shared();
 }
 
-TEST(RunLock, TakesThePlaceOfASharedMutex)
+TEST(ObjectLock, TakesThePlaceOfASharedMutex)
 {
-    static_assert(sizeof(RunLock) == sizeof(std::shared_mutex) && alignof(RunLock) == alignof(std::shared_mutex));
+    static_assert(sizeof(object_lock) <= sizeof(std::shared_mutex) && alignof(object_lock) <= alignof(std::shared_mutex));
     std::shared_mutex before;
     before.lock();
-    RunLock lock;
-    std::memcpy(static_cast<void*>(&lock), static_cast<const void*>(&before), sizeof before);
+    object_lock lock;
+    std::memcpy(static_cast<void*>(&lock), static_cast<const void*>(&before), sizeof lock);
     before.unlock();
-    const RunHold hold(lock, run);
+    const lock_hold hold(lock, run);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// A reader-writer lock for members of durable objects. Part of durable.hpp.
+// A lock for members of durable objects. Part of pronto.hpp.
 
 #if __cplusplus < 202002L
 #error "Stillpoint's C++ headers need C++20: compile with -std=c++20 or a later standard"
@@ -9,13 +9,16 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace stillpoint::detail {
+namespace stillpoint::pronto {
 
-/// Held only in the run that has acquired it: its word says in which one. So a restart finds it free, however it was captured, and nothing
-/// lists its holders, as it does those of a std::shared_mutex in durable memory. `run` is the same number, never 0, in each call of a run.
-/// Readers go before writers that wait, as with glibc's default.
-/// Threads: any. Layout: as large as the std::shared_mutex that older pools have in its place; what that leaves there counts as free.
-class RunLock {
+/// A reader-writer lock of 8 bytes that a restart finds free: its word says in which run of the pool it was acquired, and in every other
+/// run that counts as free. So nothing lists its holders, as it does those of a std::mutex or std::shared_mutex in durable memory, which
+/// costs more than the lock. In a class with the base pronto::object:
+///   const auto hold = this->hold(lock_);                                // or this->hold_shared(lock_)
+/// Readers go before writers that wait, as with a std::shared_mutex of glibc. Zeroes are a free lock. Not recursive; the option
+/// check_commit_order does not see it.
+/// Threads: any. `run`: pronto::object::run_number() of the object that it lies in.
+class object_lock {
 public:
     void lock_shared(std::uint32_t run) noexcept
     {
@@ -88,34 +91,33 @@ private:
 
     /// The run's number in the high half; the number of its readers, and the bits above.
     std::atomic<std::uint64_t> word_{0};
-    [[maybe_unused]] std::uint64_t of_a_shared_mutex_[6]{};
 };
-static_assert(sizeof(RunLock) == 56 && std::is_trivially_destructible_v<RunLock>);
+static_assert(sizeof(object_lock) == 8 && std::is_trivially_destructible_v<object_lock>);
 
-/// RunLock::lock_shared, to the end of the scope.
-class [[nodiscard]] SharedRunHold {
+/// object_lock::lock_shared, to the end of the scope.
+class [[nodiscard]] shared_hold {
 public:
-    SharedRunHold(RunLock& lock, std::uint32_t run) noexcept : lock_(lock) { lock.lock_shared(run); }
-    ~SharedRunHold() { lock_.unlock_shared(); }
-    SharedRunHold(const SharedRunHold&) = delete;
-    SharedRunHold& operator=(const SharedRunHold&) = delete;
+    shared_hold(object_lock& lock, std::uint32_t run) noexcept : lock_(lock) { lock.lock_shared(run); }
+    ~shared_hold() { lock_.unlock_shared(); }
+    shared_hold(const shared_hold&) = delete;
+    shared_hold& operator=(const shared_hold&) = delete;
 
 private:
-    RunLock& lock_;
+    object_lock& lock_;
 };
 
-/// RunLock::lock, to the end of the scope.
-class [[nodiscard]] RunHold {
+/// object_lock::lock, to the end of the scope.
+class [[nodiscard]] lock_hold {
 public:
-    RunHold(RunLock& lock, std::uint32_t run) noexcept : lock_(lock) { lock.lock(run); }
-    ~RunHold() { lock_.unlock(); }
-    RunHold(const RunHold&) = delete;
-    RunHold& operator=(const RunHold&) = delete;
+    lock_hold(object_lock& lock, std::uint32_t run) noexcept : lock_(lock) { lock.lock(run); }
+    ~lock_hold() { lock_.unlock(); }
+    lock_hold(const lock_hold&) = delete;
+    lock_hold& operator=(const lock_hold&) = delete;
 
 private:
-    RunLock& lock_;
+    object_lock& lock_;
 };
 
-}  // namespace stillpoint::detail
+}  // namespace stillpoint::pronto
 
 #endif
