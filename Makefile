@@ -177,9 +177,10 @@ cluster-test: LANES = 2
 cluster-test: tmp
 	@sh scripts/setup.sh cluster
 	@$(MAKE) --no-print-directory configure
-	$(only) all bank $(basename $(notdir $(wildcard tests/kill/*_ledger.cpp)))
+	$(only) all bank $(basename $(notdir $(wildcard tests/kill/*_ledger.cpp tests/cluster/*.cpp)))
 	$(call say,Breaking Ceph clusters and the owners of their pools $(ROUNDS) times in $(LANES) lanes: two seconds a round)
 	@python3 -B tests/cluster/doctor_test.py || [ $$? = 77 ]
+	@python3 -B tests/cluster/full_test.py || [ $$? = 77 ]
 	@python3 -B tests/cluster/faults.py --rounds $(ROUNDS) --lanes $(LANES) --seed $(SEED) || [ $$? = 77 ]
 	@python3 -B tests/cluster/replica_faults.py --rounds $(ROUNDS) --lanes $(LANES) --seed $(SEED) || [ $$? = 77 ]
 

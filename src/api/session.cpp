@@ -231,7 +231,7 @@ Result<Session*> open_as(unsigned number, const Options& options, SessionBegin b
             tell_what_helps(opened.error(), options);
             return pass_on(opened.error());
         }
-        set_ownership_loss_handler(&end_process);
+        set_end_handler(&end_process);
         begun = true;
         auto made = make_session(number, std::move(*opened), options, begin, begun_ns);
         if (!made) {

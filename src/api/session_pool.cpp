@@ -69,6 +69,7 @@ MediumOptions medium_options(const Options& options)
     result.bandwidth_mb_per_s = static_cast<std::uint32_t>(options.bandwidth_mb_per_s);
     result.take_over = options.take_over;
     result.lease_ms = static_cast<std::uint32_t>(options.lease_ms);
+    result.cluster_wait_max_ms = static_cast<std::uint32_t>(options.cluster_wait_max_ms);
     return result;
 }
 

@@ -24,7 +24,7 @@ namespace stillpoint {
 namespace {
 
 MediumOpener* the_opener = nullptr;
-OwnershipLossHandler loss_handler = nullptr;
+EndHandler end_handler = nullptr;
 
 std::string folder_of(const std::string& path)
 {
@@ -98,12 +98,12 @@ Result<std::unique_ptr<Medium>> create_medium(const MediumOptions& options, std:
 
 bool lies_in_no_file(std::string_view path) noexcept { return is_rados_name(path); }
 
-void set_ownership_loss_handler(OwnershipLossHandler handler) noexcept { loss_handler = handler; }
+void set_end_handler(EndHandler handler) noexcept { end_handler = handler; }
 
-void tell_of_lost_ownership(const Failure& failure) noexcept
+void tell_to_end(const Failure& failure) noexcept
 {
-    if (loss_handler != nullptr) {
-        loss_handler(failure);
+    if (end_handler != nullptr) {
+        end_handler(failure);
     }
 }
 

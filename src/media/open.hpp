@@ -32,6 +32,7 @@ struct MediumOptions {
     // Pools in Ceph only.
     bool take_over = false;  ///< from an owner whose lease still runs
     std::uint32_t lease_ms = 10'000;  ///< from 1000
+    std::uint32_t cluster_wait_max_ms = 0;  ///< a write that waits for longer ends the process; 0: none does
     std::uint64_t writer = 0;  ///< this process's number, if it has one: see Medium::claim()
     /// Calls that must fail (docs/internals/fault-injection.md); empty: as STILLPOINT_FAULT says.
     std::string faults;
@@ -85,11 +86,12 @@ void set_medium_opener(MediumOpener* opener) noexcept;
 /// Whether `path` names a pool that lies in no file (rados://CEPHPOOL/NAME): not a path that can be examined, resolved or linked.
 [[nodiscard]] bool lies_in_no_file(std::string_view path) noexcept;
 
-/// Called by a medium that finds, instead of acknowledging, that another process owns its pool by now, in the thread that used it.
-using OwnershipLossHandler = void (*)(const Failure& failure) noexcept;
+/// Called by a medium that finds, instead of acknowledging, why its process must end: another one owns its pool by now, or a cluster has
+/// taken nothing for as long as it may. In the thread that used it.
+using EndHandler = void (*)(const Failure& failure) noexcept;
 /// nullptr, as at the start: the medium's failure is all. Before a pool is opened.
-void set_ownership_loss_handler(OwnershipLossHandler handler) noexcept;
-void tell_of_lost_ownership(const Failure& failure) noexcept;
+void set_end_handler(EndHandler handler) noexcept;
+void tell_to_end(const Failure& failure) noexcept;
 
 /// The process that holds the exclusive lock on `path`, or 0: for messages and `stats`.
 [[nodiscard]] int lock_holder_pid(const std::string& path);

@@ -67,19 +67,26 @@ bool is_of_another_pool(const ReplicaRecord& record, const layout::Superblock& b
     return record.pool_uuid != Uuid{} && !std::equal(record.pool_uuid.begin(), record.pool_uuid.end(), std::begin(block.uuid));
 }
 
-MediumOptions options_of_replica(const std::string& name, std::uint64_t writer, std::uint32_t lease_ms, bool take_over)
+/// As the pool here is opened.
+MediumOptions options_of_replica(const std::string& name, std::uint64_t writer, const MediumOptions& local)
 {
     MediumOptions options;
     options.path = name;
     options.writer = writer;
-    options.lease_ms = lease_ms;
-    options.take_over = take_over;
+    options.lease_ms = local.lease_ms;
+    options.cluster_wait_max_ms = local.cluster_wait_max_ms;
+    options.take_over = local.take_over;
     return options;
 }
 
 Result<std::unique_ptr<Medium>> open_again(const ReplicaSettings& settings)
 {
-    return open_medium(options_of_replica(settings.name, settings.writer, settings.lease_ms, false));
+    MediumOptions options;
+    options.path = settings.name;
+    options.writer = settings.writer;
+    options.lease_ms = settings.lease_ms;
+    options.cluster_wait_max_ms = settings.cluster_wait_max_ms;
+    return open_medium(options);
 }
 
 /// All bytes up to `size_bytes`; pages of zeroes are left out, since `to` is new. Not durable yet.
@@ -202,7 +209,7 @@ Result<void> Opening::open_both()
         record->writer = *writer;
         put_replica_name(*record, replica.name);
     }
-    auto there = open_medium(options_of_replica(replica.name, record->writer, options.lease_ms, options.take_over));
+    auto there = open_medium(options_of_replica(replica.name, record->writer, options));
     if (!there && there.error().code != SP_E_POOL_MISSING) {
         return pass_on(there.error());
     }
@@ -291,7 +298,7 @@ Result<void> Opening::make_local()
 Result<void> Opening::make_remote()
 {
     const std::uint64_t size = round_up(block.file_bytes, page_bytes);
-    auto made = create_medium(options_of_replica(replica.name, record->writer, options.lease_ms, options.take_over), size);
+    auto made = create_medium(options_of_replica(replica.name, record->writer, options), size);
     if (!made) {
         return pass_on(made.error());
     }
@@ -397,6 +404,7 @@ ReplicaSettings settings_of(const MediumOptions& options, const ReplicaOptions& 
     settings.buffer_bytes = replica.buffer_bytes;
     settings.reopen = &open_again;
     settings.lease_ms = options.lease_ms;
+    settings.cluster_wait_max_ms = options.cluster_wait_max_ms;
     settings.newest_epoch = replica.newest_epoch;
     settings.tell = replica.tell;
     settings.context = replica.context;
@@ -458,7 +466,7 @@ Result<std::unique_ptr<ReplicatedMedium>> create_replicated(const MediumOptions&
         return fail(SP_E_UNSUPPORTED, 0, "{}: a pool that is written by stores has no replica; say --medium file (option medium=file)",
                     options.path);
     }
-    auto there = create_medium(options_of_replica(replica.name, *writer, options.lease_ms, options.take_over), size_bytes);
+    auto there = create_medium(options_of_replica(replica.name, *writer, options), size_bytes);
     if (!there) {
         return pass_on(there.error());
     }

@@ -87,6 +87,7 @@ class Rounds:
             return
         self.owner.kill_machine()
         self.check_at_rest()
+        self.counts["(acknowledgements, all kept)"] += sum(owner.told() for owner in self.history.owners)
         shutil.rmtree(self.history.folder)
         self.history = None
 
@@ -262,16 +263,6 @@ class Rounds:
         else:
             self.succeed(self.owner.machine)
 
-    def has_given_up(self):
-        """Whether the program was told that nothing later will be durable, and why: then it is started again."""
-        end = time.monotonic() + 2
-        before = self.owner.told()
-        while self.owner.process.poll() is None and self.owner.told() == before and time.monotonic() < end:
-            if "is full" in self.owner.output():
-                return True
-            time.sleep(0.02)
-        return False
-
     def kill_monitor(self):
         self.cluster.kill("mon.a")
         try:
@@ -288,13 +279,19 @@ class Rounds:
         if self.random.random() < 0.3:
             self.owner.kill_program()
         self.cluster.empty()
-        if self.has_given_up():
-            self.counts["(a full cluster ended the acknowledgements of a start)"] += 1
-            self.owner.kill_program()
+        if "the Ceph cluster is full" in self.owner.output():
+            self.counts["(a full cluster stopped acknowledgements)"] += 1
         self.go_on("acknowledgement after the cluster was full")
         self.cluster.wait_clean()
 
     # All rounds.
+
+    def close(self):
+        """No process of it is left, also after a failure."""
+        if self.history is not None:
+            self.history.end()
+        for machine in self.machines:
+            machine.close()
 
     def stop(self, *_):
         """The round that runs is the last one."""
@@ -365,8 +362,8 @@ def main(description=__doc__, rounds_class=Rounds):
             rounds = rounds_class(options, cluster, network)
             rounds.run()
     finally:
-        for machine in rounds.machines if rounds else []:
-            machine.close()
+        if rounds:
+            rounds.close()
     shutil.rmtree(options.folder)
 
 

@@ -17,7 +17,9 @@ AGENT = BUILD / "bin/stillpoint-rados-agent"
 @unittest.skipUnless(AGENT.exists(), "the agent of pools in Ceph was not built: librados-dev was not found")
 class Faults(ClusterTest):
     def rounds(self, name):
-        return Rounds(self.rounds_options(name), self.cluster, Network())
+        rounds = Rounds(self.rounds_options(name), self.cluster, Network())
+        self.addCleanup(rounds.close)
+        return rounds
 
     def rados(self, *words):
         done = subprocess.run(["rados", "-p", POOL, *words], env=self.cluster.environment(), capture_output=True, text=True, check=False)

@@ -119,7 +119,7 @@ class Machine:
             prefix = [*spaces, "sh", "-c", '"$@" & wait $!', "sh"]
         command = [str(word) for word in (*prefix, *words)]
         return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                start_new_session=True)
+                                preexec_fn=None if self.first else end_with_parent, start_new_session=True)
 
     def program_of(self, process):
         """The pid of the program itself; the process that start() gave may be its parent."""

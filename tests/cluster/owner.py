@@ -12,7 +12,6 @@ import struct
 import subprocess
 import time
 
-OPTIONS = ("--pool-size", "16M", "--interval", "20")
 LEASE_MS = 1000
 WAIT_S = 60
 IN_USE = 75
@@ -31,6 +30,7 @@ class Bank:
     """examples/bank: the engine of programs with locks. It appends a line "epoch transfers" for each epoch that is durable."""
 
     under_way = 1  # so many acknowledgements may still come when nothing later can become durable
+    pool_size = "16M"
 
     name, engine = "bank", "pmthreads"
     start = re.compile(r"; (\d+) transfers done")
@@ -142,9 +142,10 @@ class Owner:
 
     def words(self):
         binaries = self.history.binaries
-        options = [*OPTIONS, "--lease", LEASE_MS, "--engine", self.program.engine, *(["--take-over"] if self.take_over else []), *self.more]
-        quiet = ["--quiet"] if self.command == "run" else []
-        return [binaries / "stillpoint", self.command, *quiet, "--pool", self.pool, *options, "--", binaries / self.program.name,
+        options = ["--pool-size", self.program.pool_size, "--interval", 20, "--lease", LEASE_MS, "--engine", self.program.engine,
+                   *(["--take-over"] if self.take_over else []), *self.more]
+        warnings = ["--log-level", "warning"] if self.command == "run" else []
+        return [binaries / "stillpoint", self.command, *warnings, "--pool", self.pool, *options, "--", binaries / self.program.name,
                 *self.program.arguments(self.acknowledgements)]
 
     def start(self):
@@ -237,6 +238,13 @@ class Owner:
             os.kill(self.machine.program_of(self.process), signal.SIGKILL)
         self.process.wait()
 
+    def end(self):
+        """Whatever became of it, also while it stands still."""
+        if self.process is not None and self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
     def kill_machine(self):
         """The program, and all that it started."""
         if self.machine.first:
@@ -269,6 +277,11 @@ class History:
             wrong = "" if earlier.floor else self.program.contradiction(earlier.acknowledgements, later.acknowledgements)
             if wrong:
                 raise Broken(f"{earlier.name()} and {later.name()} after it: {wrong}")
+
+    def end(self):
+        """No process of it is left."""
+        for owner in self.owners:
+            owner.end()
 
     def promised_epoch(self):
         return max((owner.promise()[0] for owner in self.owners), default=0)

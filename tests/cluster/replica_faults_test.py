@@ -15,6 +15,7 @@ AGENT = BUILD / "bin/stillpoint-rados-agent"
 class ReplicaFaults(ClusterTest):
     def test_a_lost_acknowledgement_is_noticed(self):
         rounds = ReplicaRounds(self.rounds_options("canary"), self.cluster, Network())
+        self.addCleanup(rounds.close)
         rounds.new_pool()
         rounds.mode, rounds.lag_ms = "async", max(LAGS_MS)
         rounds.owner.kill_machine()

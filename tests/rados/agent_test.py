@@ -14,7 +14,7 @@ import unittest
 from rados_cluster import AGENT, CEPH_POOL, RadosTest
 
 MAGIC = 0x41525053
-VERSION = 3
+VERSION = 4
 CREATE, WRITE, READ_LOCKED, READ, OWNER = range(1, 6)
 REPLY_BYTES = 560
 STATE_BYTES_OF_SLOT = 8 + 8 + 8 + 8 + 128 * 8 + 520

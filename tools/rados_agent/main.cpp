@@ -160,9 +160,13 @@ void serve(Service& service, const SharedState& shared)
     std::uint32_t adopter = 0;
     while (!service.is_closing()) {
         watch_adopter(shared, adopter);
-        pollfd watched[] = {{socket_descriptor, POLLIN, 0}, {program_descriptor, POLLIN, 0}};
-        const std::uint64_t wait_ns = service.renew_in_ns();
-        poll(watched, 2, static_cast<int>(std::min<std::uint64_t>(wait_ns / ns_per_ms + 1, 60'000)));
+        pollfd watched[] = {{socket_descriptor, POLLIN, 0}, {program_descriptor, POLLIN, 0}, {service.refused(), POLLIN, 0}};
+        std::uint64_t held_ns = 0;
+        if (!service.send_held(held_ns)) {
+            return;
+        }
+        const std::uint64_t wait_ns = std::min(service.renew_in_ns(), held_ns);
+        poll(watched, std::size(watched), static_cast<int>(std::min<std::uint64_t>(wait_ns / ns_per_ms + 1, 60'000)));
         std::uint32_t slot = 0;
         Message message = Message::none;
         while ((message = next_message(slot)) == Message::slot) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <linux/futex.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t ns_per_ms = 1'000'000;
 constexpr std::uint64_t for_ever_ns = 3'600'000 * ns_per_ms;
+constexpr std::uint64_t send_again_ns = 200 * ns_per_ms;
 
 void wake(std::atomic<std::uint32_t>& word) { syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0); }
 
@@ -24,11 +26,14 @@ bool means_loss(int error, bool is_guarded)
     return error == -ESHUTDOWN || (is_guarded && (error == -ECANCELED || error == -EBUSY || error == -ENODATA || error == -ENOENT));
 }
 
+/// A full cluster, or a full Ceph pool.
+bool means_no_room(int error) { return error == -ENOSPC || error == -EDQUOT; }
+
 }  // namespace
 
 Service::Service(const Cluster& cluster, Ownership& ownership, SharedState& shared, std::uint32_t lease_ms, WarmCache* cache)
     : cluster_(cluster), ownership_(ownership), shared_(shared), cache_(cache), lease_ns_(lease_ms * ns_per_ms),
-      renewed_ns_(ownership.taken_ns())
+      renewed_ns_(ownership.taken_ns()), refused_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
     shared_.lease_until_ns.store(ownership.is_owner() ? renewed_ns_ + lease_ns_ : 0, std::memory_order_release);
 }
@@ -66,10 +71,11 @@ void Service::begin_read(std::uint32_t slot, const SlotRequest& request)
 {
     const Extent extent = request.extents[0];
     if (cache_ != nullptr && cache_->read(request.object, extent, data_of(shared_, slot))) {
-        finish_slot(slot, nullptr);
+        shared_.slots[slot].outcome.code = 0;
+        finish_slot(slot);
         return;
     }
-    auto* const call = new Call{this, slot, request.operation, os::monotonic_ns(), extent.size, false};
+    auto* const call = new Call{this, slot, request.operation, os::monotonic_ns(), extent.size, false, false};
     {
         const std::lock_guard guard(mutex_);
         ++under_way_;
@@ -88,6 +94,17 @@ void Service::begin_read(std::uint32_t slot, const SlotRequest& request)
 
 void Service::begin_write(std::uint32_t slot, const SlotRequest& request)
 {
+    {
+        const std::lock_guard guard(mutex_);
+        if (!writes_.begin(slot, request.object)) {
+            return;
+        }
+    }
+    send_write(slot, request);
+}
+
+void Service::send_write(std::uint32_t slot, const SlotRequest& request)
+{
     const WriteOp op = new_write_op();
     const bool is_first = request.object == 0;
     if (is_first) {
@@ -101,7 +118,8 @@ void Service::begin_write(std::uint32_t slot, const SlotRequest& request)
         rados_write_op_write(op.get(), data, request.extents[i].size, request.extents[i].offset);
         data += request.extents[i].size;
     }
-    hand_over(op, request.object, {this, slot, request.operation, os::monotonic_ns(), 0, is_first});
+    // A new pool is refused where it finds no room.
+    hand_over(op, request.object, {this, slot, request.operation, os::monotonic_ns(), 0, is_first, ownership_.head().is_published});
 }
 
 void Service::begin_change(std::uint32_t slot, const SlotRequest& request)
@@ -117,7 +135,7 @@ void Service::begin_change(std::uint32_t slot, const SlotRequest& request)
         head.is_published = true;
     }
     ownership_.change(op, head);
-    hand_over(op, 0, {this, slot, request.operation, os::monotonic_ns(), 0, true});
+    hand_over(op, 0, {this, slot, request.operation, os::monotonic_ns(), 0, true, false});
 }
 
 void Service::hand_over(const WriteOp& op, std::uint64_t object, const Call& call)
@@ -166,29 +184,53 @@ void Service::end(const Call& call, int result)
     if (result < 0 && means_loss(result, call.renews)) {
         lose(result);
     }
-    if (call.slot != no_slot) {
-        if (result >= 0) {
-            finish_slot(call.slot, nullptr);
-        } else {
-            const bool is_lost = shared_.is_lost.load(std::memory_order_acquire) != 0;
-            const Failure failure = is_lost ? failure_in(shared_.loss)
-                                            : cluster_.failure_of(result, call.operation == Operation::read ? "reading" : "writing");
-            finish_slot(call.slot, &failure);
-        }
+    if (call.operation == Operation::write) {
+        end_write(call, result);
+    } else if (call.slot != no_slot) {
+        note_outcome(call, result);
+        finish_slot(call.slot);
     }
     const std::lock_guard guard(mutex_);
     --under_way_;
     drained_.notify_all();
 }
 
-void Service::finish_slot(std::uint32_t number, const Failure* failure)
+/// Ends it, and others that have waited for it; or holds it, until there is room.
+void Service::end_write(const Call& call, int result)
+{
+    const bool is_refused = call.waits_for_room && means_no_room(result);
+    if (!is_refused) {
+        note_outcome(call, result);
+    }
+    std::vector<std::uint32_t> ended;
+    {
+        const std::lock_guard guard(mutex_);
+        ended = writes_.end(call.slot, is_refused);
+        shared_.is_full.store(writes_.is_full() ? 1 : 0, std::memory_order_release);
+    }
+    if (is_refused) {
+        static_cast<void>(eventfd_write(refused_.get(), 1));
+    }
+    for (const std::uint32_t slot : ended) {
+        finish_slot(slot);
+    }
+}
+
+void Service::note_outcome(const Call& call, int result)
+{
+    Outcome& outcome = shared_.slots[call.slot].outcome;
+    if (result >= 0) {
+        outcome.code = 0;
+    } else if (shared_.is_lost.load(std::memory_order_acquire) != 0) {
+        put_outcome(outcome, failure_in(shared_.loss));
+    } else {
+        put_outcome(outcome, cluster_.failure_of(result, call.operation == Operation::read ? "reading" : "writing"));
+    }
+}
+
+void Service::finish_slot(std::uint32_t number)
 {
     Slot& slot = shared_.slots[number];
-    if (failure != nullptr) {
-        put_outcome(slot.outcome, *failure);
-    } else {
-        slot.outcome.code = 0;
-    }
     slot.state.store(static_cast<std::uint32_t>(SlotState::done), std::memory_order_release);
     wake(slot.state);
 }
@@ -222,9 +264,34 @@ std::uint64_t Service::renew_in_ns()
         renewed_ns_ = now_ns;
         const WriteOp op = new_write_op();
         ownership_.guard(op);
-        hand_over(op, 0, {this, no_slot, Operation::none, now_ns, 0, true});
+        hand_over(op, 0, {this, no_slot, Operation::none, now_ns, 0, true, false});
     }
     return every_ns - std::min(every_ns, now_ns - renewed_ns_) + ns_per_ms;
+}
+
+bool Service::send_held(std::uint64_t& wait_ns)
+{
+    const std::uint64_t now_ns = os::monotonic_ns();
+    eventfd_t count = 0;
+    static_cast<void>(eventfd_read(refused_.get(), &count));
+    std::vector<std::uint32_t> again;
+    {
+        const std::lock_guard guard(mutex_);
+        wait_ns = writes_.is_full() ? send_again_ns : for_ever_ns;
+        if (now_ns - sent_again_ns_ >= send_again_ns && writes_.is_full()) {
+            sent_again_ns_ = now_ns;
+            again = writes_.take();
+        }
+    }
+    for (const std::uint32_t slot : again) {
+        SlotRequest request;
+        copy_request(shared_.slots[slot], request);
+        if (fault_in(request, slot, ownership_.head().size_bytes) != nullptr || request.operation != Operation::write) {
+            return false;
+        }
+        send_write(slot, request);
+    }
+    return true;
 }
 
 void Service::drain()
@@ -233,6 +300,10 @@ void Service::drain()
     drained_.wait(lock, [this] { return under_way_ == 0; });
 }
 
-void Service::end_closing() { finish_slot(control_slot, nullptr); }
+void Service::end_closing()
+{
+    shared_.slots[control_slot].outcome.code = 0;
+    finish_slot(control_slot);
+}
 
 }  // namespace stillpoint::rados

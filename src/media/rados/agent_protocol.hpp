@@ -17,7 +17,7 @@
 
 namespace stillpoint::rados {
 
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 inline constexpr std::uint32_t protocol_magic = 0x41'52'50'53;  // "SPRA"
 
 /// Bytes [n * object_bytes, (n + 1) * object_bytes) of the file are object n. A pool records the size that it was made with.
@@ -121,7 +121,7 @@ struct SharedState {
     std::atomic<std::uint64_t> warm_bytes;  ///< standby: in memory
     std::atomic<std::uint64_t> wanted_bytes;  ///< standby: of the pool, as far as it fits into the memory
     std::atomic<std::uint32_t> adopter;  ///< standby: the process that has taken the link from the one that waited; 0: none yet
-    std::uint32_t zero_too;
+    std::atomic<std::uint32_t> is_full;  ///< 1: the cluster has no room for writes, which are sent again until it takes them
     std::array<Slot, slot_count> slots;
 };
 

@@ -65,7 +65,7 @@ int RadosMedium::owner_process(const std::string& path)
 
 RadosMedium::RadosMedium(const MediumOptions& options, Mode mode, std::unique_ptr<rados::AgentLink> link, const rados::OpenReply& reply)
     : path_(options.path), link_(std::move(link)), size_bytes_(reply.size_bytes), last_writer_(reply.last_writer),
-      durability_(options.durability), is_writable_(mode == Mode::create || mode == Mode::write)
+      durability_(options.durability), is_writable_(mode == Mode::create || mode == Mode::write), wait_(options.cluster_wait_max_ms)
 {
     if (reply.is_erasure_coded != 0) {
         fmt::format_to_n(mechanism_.data(), mechanism_.size() - 1, "rados, erasure coded in {} pieces", reply.replicas);
@@ -117,7 +117,7 @@ tl::unexpected<Failure> RadosMedium::freeze(const Failure& failure) noexcept
     is_frozen_ = true;
     const auto told = fail(failure.code, failure.os_error, "{}: {}", path_, failure.text());
     if (failure.code == SP_E_POOL_LOCKED) {
-        tell_of_lost_ownership(told.value());
+        tell_to_end(told.value());
     }
     return told;
 }
@@ -138,6 +138,11 @@ Result<void> RadosMedium::control(Operation operation, std::uint64_t size)
     slot.extent_count = 0;
     if (auto asked = link_->request(control_slot); !asked) {
         return asked;
+    }
+    if (operation != Operation::close) {
+        if (auto waited = wait_.await(*link_, control_slot, path_); !waited) {
+            return waited;
+        }
     }
     return link_->finish(control_slot);
 }
@@ -313,6 +318,9 @@ Result<void> RadosMedium::hand_over(std::uint32_t open_index)
 Result<void> RadosMedium::finish_write(std::uint32_t number)
 {
     // Still marked while it is awaited: a reader of the same bytes waits, too.
+    if (auto waited = wait_.await(*link_, number, path_); !waited) {
+        return freeze(waited.error());
+    }
     auto finished = link_->finish(number);
     {
         const std::lock_guard guard(lock_);
@@ -342,6 +350,7 @@ Result<void> RadosMedium::sync()
     if (auto owned = link_->check_ownership(); !owned) {
         return freeze(owned.error());
     }
+    wait_.end(path_);
     syncs_.add(1);
     faults_.persist();
     return {};

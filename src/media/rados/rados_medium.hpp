@@ -14,6 +14,7 @@
 #include "media/fault_plan.hpp"
 #include "media/open.hpp"
 #include "media/rados/agent_link.hpp"
+#include "media/rados/cluster_wait.hpp"
 #include "os/futex.hpp"
 
 namespace stillpoint {
@@ -74,6 +75,7 @@ private:
     bool is_writable_;
     bool is_frozen_ = false;
     bool is_detached_ = false;
+    rados::ClusterWait wait_;
     std::array<char, 64> mechanism_{};
 
     /// Slots that are being filled, one for each object at a time; of the thread that writes.

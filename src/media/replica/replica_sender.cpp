@@ -220,7 +220,7 @@ bool ReplicatedMedium::Sender::connect_again(const Failure& reason) noexcept
                                    "this machine has more than it is not merged",
                                    settings_.name);
             end_for_good(lost.value());
-            tell_of_lost_ownership(lost.value());
+            tell_to_end(lost.value());
             return false;
         }
     }

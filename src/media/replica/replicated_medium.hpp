@@ -34,6 +34,7 @@ struct ReplicaSettings {
     Result<std::unique_ptr<Medium>> (*reopen)(const ReplicaSettings& settings) = nullptr;
     std::uint64_t reopen_pause_ns = 1'000'000'000;
     std::uint32_t lease_ms = 10'000;
+    std::uint32_t cluster_wait_max_ms = 0;  ///< as MediumOptions has it
     /// The newest epoch that is durable here. nullptr: epochs are not followed.
     std::uint64_t (*newest_epoch)(void* context) = nullptr;
     /// Told of the figures now and then, by the thread that gives the replica what it lacks and by those that wait for it.
