@@ -25,7 +25,7 @@ class Growing(Bank):
     sound = re.compile(r"growing at the start: (?!.*BROKEN).*\n")
 
     @staticmethod
-    def arguments(acknowledged):
+    def arguments(acknowledged, _pause_ms=0):
         return [acknowledged, acknowledged.with_suffix(".steps")]
 
 

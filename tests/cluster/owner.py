@@ -37,7 +37,7 @@ class Bank:
     sound = re.compile(r"at the start: .*: holds")
 
     @staticmethod
-    def arguments(acknowledged):
+    def arguments(acknowledged, _pause_ms=0):
         return ["--accounts", 500, "--threads", 2, "--transfers", 1 << 39, "--acknowledge", acknowledged, "--acknowledge-ms", 1]
 
     @staticmethod
@@ -69,7 +69,7 @@ class RespctLedger(Bank):
     sound = re.compile(r"ledger at the start: (?!.*BROKEN).*\n")
 
     @staticmethod
-    def arguments(acknowledged):
+    def arguments(acknowledged, _pause_ms=0):
         return [acknowledged, 2, 1 << 39]
 
 
@@ -82,8 +82,8 @@ class ProntoLedger(RespctLedger):
     under_way = threads = 2
 
     @staticmethod
-    def arguments(acknowledged):
-        return [acknowledged, 2, 1 << 39, "wait"]
+    def arguments(acknowledged, pause_ms=0):
+        return [acknowledged, 2, 1 << 39, "wait", pause_ms]
 
     @classmethod
     def words(cls, acknowledged):
@@ -125,11 +125,12 @@ PROGRAMS = {"bank": Bank, "respct-ledger": RespctLedger, "pronto-ledger": Pronto
 
 
 class Owner:
-    """One start of the program on a machine. `pool`: the history's where None; `more`: options of its own."""
+    """One start of the program on a machine. `pool`: the history's where None; `more`: options of its own; `pause_ms`: between operations,
+    of programs that wait for each."""
 
-    def __init__(self, history, machine, take_over=False, command="run", pool=None, more=()):
+    def __init__(self, history, machine, take_over=False, command="run", pool=None, more=(), pause_ms=0):
         self.history, self.machine, self.program = history, machine, history.program
-        self.pool, self.more = pool or history.pool, more
+        self.pool, self.more, self.pause_ms = pool or history.pool, more, pause_ms
         self.floor = None  # (epoch, transfers) that must survive, where that is less than what it was told
         number = len(history.owners)
         self.acknowledgements = history.folder / f"{number}.ack"
@@ -146,7 +147,7 @@ class Owner:
                    *(["--take-over"] if self.take_over else []), *self.more]
         warnings = ["--log-level", "warning"] if self.command == "run" else []
         return [binaries / "stillpoint", self.command, *warnings, "--pool", self.pool, *options, "--", binaries / self.program.name,
-                *self.program.arguments(self.acknowledgements)]
+                *self.program.arguments(self.acknowledgements, self.pause_ms)]
 
     def start(self):
         with self.output_path.open("wb") as output:

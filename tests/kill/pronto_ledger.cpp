@@ -1,7 +1,8 @@
 // A program over durable objects that tells when a crash has broken it: tests/kill/kill_loop.py kills it.
 //
-// Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS [wait]
-// With `wait` a thread whose operation is refused says so, and does nothing more: tests/cluster ends the program.
+// Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS [wait [PAUSE_MS]]
+// With `wait` a thread whose operation is refused says so, and does nothing more: tests/cluster ends the program. PAUSE_MS: between two
+// operations of a thread.
 // Threads number their operations on a bank whose accounts have locks, a queue, and a map, a map of strings and a map in shards of
 // the library. ACKNOWLEDGED is a file in which each thread notes, by a store to shared memory, which operation it begins and
 // which has returned. At the start and at the end each object must hold, of each thread, exactly its operations up to one between those.
@@ -106,6 +107,7 @@ void work(Ledger& ledger, unsigned thread, Numbers done, std::uint64_t operation
         if (i % 16 == 0) {
             told->durable_epoch = sp_durable_epoch();
         }
+        pause_between_operations();
     }
 }
 
@@ -196,10 +198,9 @@ int run(const char* path, unsigned threads, std::uint64_t operations)
 
 int main(int count, char** words)
 {
-    waits_where_refused = count == 5 && std::string(words[4]) == "wait";
-    const auto threads = count == 4 || waits_where_refused ? static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)) : 0;
-    if (threads == 0 || threads > threads_max) {
-        std::fputs("Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS [wait]\n", stderr);
+    const unsigned threads = threads_in(count, words, threads_max);
+    if (threads == 0) {
+        std::fputs("Usage: pronto_ledger ACKNOWLEDGED THREADS OPERATIONS [wait [PAUSE_MS]]\n", stderr);
         return 64;
     }
     try {

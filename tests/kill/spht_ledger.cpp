@@ -1,7 +1,8 @@
 // A program of transactions that tells when a crash has broken it: tests/kill/kill_loop.py kills it.
 //
-// Usage: spht_ledger ACKNOWLEDGED THREADS OPERATIONS [wait]
-// With `wait` a thread whose operation is refused says so, and does nothing more: tests/cluster ends the program.
+// Usage: spht_ledger ACKNOWLEDGED THREADS OPERATIONS [wait [PAUSE_MS]]
+// With `wait` a thread whose operation is refused says so, and does nothing more: tests/cluster ends the program. PAUSE_MS: between two
+// operations of a thread.
 // Threads number their transactions of each of four kinds: transfers between accounts, entries of a map whose nodes are allocated and
 // freed, texts of many words, and a queue through which threads hand numbers to each other. ACKNOWLEDGED is a file in which each thread
 // notes, by a store to shared memory, which transaction it begins and which has returned. At the start and at the end there must be, of
@@ -134,6 +135,7 @@ void work(unsigned thread, Numbers done, std::uint64_t operations)
         if (i % 16 == 0) {
             told->durable_epoch = sp_durable_epoch();
         }
+        pause_between_operations();
     }
 }
 
@@ -223,10 +225,9 @@ int run(const char* path, unsigned threads, std::uint64_t operations)
 
 int main(int count, char** words)
 {
-    waits_where_refused = count == 5 && std::string(words[4]) == "wait";
-    const auto threads = count == 4 || waits_where_refused ? static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)) : 0;
-    if (threads == 0 || threads > threads_max) {
-        std::fputs("Usage: spht_ledger ACKNOWLEDGED THREADS OPERATIONS [wait]\n", stderr);
+    const unsigned threads = threads_in(count, words, threads_max);
+    if (threads == 0) {
+        std::fputs("Usage: spht_ledger ACKNOWLEDGED THREADS OPERATIONS [wait [PAUSE_MS]]\n", stderr);
         return 64;
     }
     try {

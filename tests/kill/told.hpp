@@ -5,15 +5,38 @@
 // pool, tests/kill gives each start the same file.
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <stdexcept>
 #include <string>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 
 inline bool waits_where_refused = false;
+inline std::chrono::milliseconds between_operations{0};  ///< of a thread
+
+/// The words "ACKNOWLEDGED THREADS OPERATIONS [wait [PAUSE_MS]]". The number of threads; 0: they are others.
+inline unsigned threads_in(int count, char** words, unsigned most)
+{
+    waits_where_refused = count >= 5 && std::string(words[4]) == "wait";
+    if (count == 6 && waits_where_refused) {
+        between_operations = std::chrono::milliseconds(std::strtoul(words[5], nullptr, 10));
+    }
+    const bool is_known = count == 4 || (waits_where_refused && count <= 6);
+    const auto threads = is_known ? static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)) : 0;
+    return threads <= most ? threads : 0;
+}
+
+inline void pause_between_operations()
+{
+    if (between_operations.count() != 0) {
+        std::this_thread::sleep_for(between_operations);
+    }
+}
 
 /// The medium may refuse to make anything more durable: then the promises so far are all that is left to keep.
 inline void stop_where_refused(const char* reason)
