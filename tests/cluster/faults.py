@@ -62,15 +62,20 @@ class Rounds:
                        "kill the machine": (4, self.kill_machine), "pause, take over, resume": (4, self.zombie),
                        "kill the agent": (2, self.kill_agent), "pause the agent": (2, self.pause_agent),
                        "cut the network, take over": (3, self.cut_and_take_over), "cut the network for a while": (2, self.cut)}
+        if self.history.program.opens_pool:
+            all_of = {name: fault for name, fault in all_of.items() if "standby" not in name}
         return {name: fault for name, fault in all_of.items() if not self.options.only or self.options.only in name}
 
     # The owner.
+
+    def programs(self):
+        return list(PROGRAMS)
 
     def new_pool(self):
         self.end_pool()
         self.pools += 1
         self.random = random.Random(f"{self.options.seed} {self.pools}")  # so a run can begin with any pool
-        name = self.options.program or self.random.choice(list(PROGRAMS))
+        name = self.options.program or self.random.choice(self.programs())
         folder = self.options.folder / f"pool-{self.pools}"
         environment = {key: value for key, value in self.cluster.environment().items() if key != "CEPH_ARGS"}
         place = f"rados://{POOL}/{name}-{self.options.seed}-{self.pools}?id=stillpoint"
@@ -301,7 +306,6 @@ class Rounds:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.stop)
         begin = time.monotonic()
-        faults = self.faults()
         for number in range(self.options.rounds):
             if self.is_stopped or (self.options.seconds and time.monotonic() - begin > self.options.seconds):
                 break
@@ -310,6 +314,7 @@ class Rounds:
                 if number % self.rounds_of_a_pool == 0:
                     self.new_pool()
                 self.work_for_a_while()
+                faults = self.faults()
                 name = self.random.choices(list(faults), [weight for weight, _ in faults.values()])[0]
                 if self.options.verbose:
                     print(f"round {number}: {self.owner.name()}: {name}", flush=True)

@@ -31,6 +31,7 @@ class Bank:
 
     under_way = 1  # so many acknowledgements may still come when nothing later can become durable
     pool_size = "16M"
+    opens_pool = False  # itself: it can neither be a standby nor have a replica
 
     name, engine = "bank", "pmthreads"
     start = re.compile(r"; (\d+) transfers done")
@@ -121,7 +122,16 @@ class SphtLedger(ProntoLedger):
     kinds = ("transfers", "entries", "texts", "handovers")
 
 
-PROGRAMS = {"bank": Bank, "respct-ledger": RespctLedger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger}
+class BreezeOwner(ProntoLedger):
+    """breeze_owner.cpp: the engine of typed objects, whose programs open their pools themselves."""
+
+    name, engine = "breeze_owner", "breeze"
+    opens_pool = True
+    kinds = ("transactions",)
+
+
+PROGRAMS = {"bank": Bank, "respct-ledger": RespctLedger, "pronto-ledger": ProntoLedger, "spht-ledger": SphtLedger,
+            "breeze-owner": BreezeOwner}
 
 
 class Owner:
@@ -143,15 +153,23 @@ class Owner:
 
     def words(self):
         binaries = self.history.binaries
+        if self.program.opens_pool:
+            return [binaries / self.program.name, self.pool, self.acknowledgements, self.program.threads]
         options = ["--pool-size", self.program.pool_size, "--interval", 20, "--lease", LEASE_MS, "--engine", self.program.engine,
                    *(["--take-over"] if self.take_over else []), *self.more]
         warnings = ["--log-level", "warning"] if self.command == "run" else []
         return [binaries / "stillpoint", self.command, *warnings, "--pool", self.pool, *options, "--", binaries / self.program.name,
                 *self.program.arguments(self.acknowledgements, self.pause_ms)]
 
+    def variables(self):
+        """Options of a program that opens its pool itself."""
+        if not self.program.opens_pool:
+            return {}
+        return {"STILLPOINT_LEASE_MS": str(LEASE_MS), **({"STILLPOINT_TAKE_OVER": "1"} if self.take_over else {})}
+
     def start(self):
         with self.output_path.open("wb") as output:
-            self.process = self.machine.start(self.words(), self.history.environment, output)
+            self.process = self.machine.start(self.words(), {**self.history.environment, **self.variables()}, output)
 
     def stand_by(self, is_warm, seconds=WAIT_S):
         """Starts it as a standby, until it waits, or has the pool in memory."""

@@ -18,7 +18,7 @@ import json
 import time
 
 from faults import Rounds, main
-from owner import LEASE_MS, WAIT_S, Broken, Diverged, Owner
+from owner import LEASE_MS, PROGRAMS, WAIT_S, Broken, Diverged, Owner
 
 LAGS_MS = (300, 60000)
 PAUSE_MS = 40  # with the larger: this cluster follows 130 operations a second, a disk takes seven times as many, the queue would fill up
@@ -37,6 +37,9 @@ class ReplicaRounds(Rounds):
         return {name: fault for name, fault in all_of.items() if not self.options.only or self.options.only in name}
 
     # Owners.
+
+    def programs(self):
+        return [name for name, program in PROGRAMS.items() if not program.opens_pool]
 
     def first_owner(self, machine):
         self.mode, self.lag_ms = MODES[(self.pools - 1) % len(MODES)]

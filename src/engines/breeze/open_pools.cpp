@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <pthread.h>
@@ -56,10 +57,40 @@ Result<BreezePool*> keep(std::unique_ptr<BreezePool> pool)
     return fail(SP_E_NO_MEMORY, 0, "{}: {} pools are open already: close one", pool->path(), pools_max);
 }
 
+/// A number that the environment has; as it was where it has none. Errors: invalid_argument.
+Result<void> read_number(const char* variable, std::uint32_t least, std::uint32_t& number)
+{
+    constexpr std::uint32_t most = 3'600'000;
+    const char* const text = os::environment_variable(variable);
+    if (text == nullptr) {
+        return {};
+    }
+    const std::string_view digits = text;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc{} || end != digits.data() + digits.size() || number < least || number > most) {
+        return fail(SP_E_INVALID_ARGUMENT, 0, "{}={} is no number from {} to {}", variable, text, least, most);
+    }
+    return {};
+}
+
+/// Errors: invalid_argument.
+Result<void> read_options_of_ceph(MediumOptions& options)
+{
+    const char* const take_over = os::environment_variable("STILLPOINT_TAKE_OVER");
+    options.take_over = take_over != nullptr && std::strcmp(take_over, "1") == 0;
+    auto lease = read_number("STILLPOINT_LEASE_MS", 1000, options.lease_ms);
+    return lease ? read_number("STILLPOINT_CLUSTER_WAIT_MAX_MS", 0, options.cluster_wait_max_ms) : lease;
+}
+
 Result<MediumOptions> medium_options(const std::string& path, const nvm_options* options)
 {
     MediumOptions made;
     made.path = path;
+    if (lies_in_no_file(path)) {
+        if (auto read = read_options_of_ceph(made); !read) {
+            return pass_on(read.error());
+        }
+    }
     const char* medium = options != nullptr && options->medium != nullptr ? options->medium : os::environment_variable("STILLPOINT_MEDIUM");
     const std::string_view wanted = medium != nullptr ? medium : "auto";
     if (wanted == "memory") {
