@@ -52,7 +52,7 @@ public:
     [[nodiscard]] bool disk_is_full() const noexcept { return free_.disk_is_full(); }
     /// Chunks that the logs have not needed lately give back their room on the disk, and in memory. One thread at a time.
     void give_room_back() noexcept;
-    /// An interval has passed without an operation.
+    /// Nothing was written for a while.
     void note_idle() noexcept
     {
         free_.forget_use();

@@ -13,7 +13,7 @@ struct SnapshotHooks {
     void (*capturing)(void* context) noexcept = nullptr;
     /// On the snapshot's thread: `epoch` is durable.
     void (*committed)(void* context, std::uint64_t epoch) noexcept = nullptr;
-    /// On the snapshot's thread: an interval has passed in which nothing was written.
+    /// On the snapshot's thread: nothing has been written for a second or longer.
     void (*idle)(void* context) noexcept = nullptr;
 };
 

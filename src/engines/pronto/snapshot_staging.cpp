@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sys/mman.h>
+#include <utility>
 
 namespace stillpoint::pronto {
 
@@ -113,6 +114,14 @@ void SnapshotStaging::end_snapshot() noexcept
         memory_.discard_from(recent_ * piece_bytes);
         held_ = recent_;
     }
+}
+
+void SnapshotStaging::note_idle() noexcept
+{
+    if (std::exchange(held_, 0) != 0) {
+        memory_.discard_from(0);
+    }
+    recent_ = 0;
 }
 
 }  // namespace stillpoint::pronto

@@ -45,6 +45,8 @@ public:
     void sort_free_slots() noexcept;
     /// No slot holds a copy: memory beyond what recent snapshots used goes back to the system.
     void end_snapshot() noexcept;
+    /// The same, and there has been no snapshot for a while: all of it goes back.
+    void note_idle() noexcept;
 
 private:
     /// Index of the top slot, low half; number of changes, high half, so that a top that left and came back is not taken for the

@@ -297,6 +297,14 @@ TEST(ProntoStaging, KeepsSlotsForHandlersAndGivesEachOnce)
     }
     EXPECT_EQ(staging.next_filled().slot, SnapshotStaging::none);
     EXPECT_EQ(staging.used_bytes_peak(), 16 * piece_bytes);
+    staging.end_snapshot();
+    const std::uint32_t again = staging.take(0);
+    *staging.bytes_of(again) = std::byte{1};
+    staging.give_back(again);
+    staging.end_snapshot();
+    EXPECT_EQ(*staging.bytes_of(again), std::byte{1});
+    staging.note_idle();
+    EXPECT_EQ(*staging.bytes_of(again), std::byte{0}) << "its memory has gone back";
 }
 
 }  // namespace

@@ -15,6 +15,9 @@ namespace stillpoint::pronto {
 
 namespace {
 
+/// So long after a snapshot with nothing written since, memory and room that the next one may need go back.
+constexpr std::uint64_t idle_after_ns = 1'000'000'000;
+
 /// The log is written between the batches of a snapshot.
 constexpr versions::EpochWriter::WriteRules write_rules{.leaves_out_zero_pages = true, .batch_bytes_max = 4 * mib};
 
@@ -38,6 +41,14 @@ CheckpointTurn SnapshotThread::take_turn(void* self, const CheckpointTurns::Fact
 bool SnapshotThread::nothing_is_written() const noexcept
 {
     return parts_.clock->wanted() < parts_.clock->running() && !parts_.pieces->any_written() && !mirrored_.changed();
+}
+
+void SnapshotThread::note_idle() noexcept
+{
+    parts_.staging->note_idle();
+    if (const SnapshotHooks& hooks = *parts_.hooks; hooks.idle != nullptr) {
+        hooks.idle(hooks.context);
+    }
 }
 
 void SnapshotThread::prepare_store(void* self, std::byte* address, std::size_t size) noexcept
@@ -77,8 +88,8 @@ CheckpointTurn SnapshotThread::take_snapshot(bool last, bool even_if_empty) noex
     }
     if (!last && !even_if_empty && nothing_is_written()) {
         statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
-        if (const SnapshotHooks& hooks = *parts_.hooks; hooks.idle != nullptr) {
-            hooks.idle(hooks.context);
+        if (os::monotonic_ns() - captured_ns_ >= idle_after_ns) {
+            note_idle();
         }
         return CheckpointTurn::nothing_to_do;
     }

@@ -76,6 +76,7 @@ private:
     static CheckpointTurn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
     [[nodiscard]] CheckpointTurn take_snapshot(bool last, bool even_if_empty) noexcept;
     [[nodiscard]] bool nothing_is_written() const noexcept;
+    void note_idle() noexcept;
     /// Runs in the stop.
     static void freeze_in_stop(void* self) noexcept;
     /// Before a store of this thread into the image.
