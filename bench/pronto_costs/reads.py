@@ -16,8 +16,8 @@ Threads read the first word of the values of random keys (of random places, in t
 the same class from the same header, compiled against a stand-in for `pronto.hpp` whose allocator is malloc and whose operations and read
 guards do nothing ([without_pool](../../../bench/pronto_costs/without_pool)): layout, hash, and the locks of the string maps are the same.
 `volatile, huge pages` is the same program with `glibc.malloc.hugetlb=1`, since an image has huge pages where the system gives them.
-`volatile, jemalloc` (where that library is installed) has blocks by size class, as Stillpoint's heap has: node, key and value of an entry do
-not lie beside each other, as those of glibc do when they are made one after the other.
+`volatile, jemalloc` (where that library is installed) has blocks by size class, as Stillpoint's heap has: node, key and value of an
+entry do not lie beside each other, as those of glibc do when they are made one after the other.
 `opened again` is a pool that was closed and opened by a new process, which has loaded its pages. No thread writes. 10,000 keys lie in the
 caches, 1,000,000 do not."""
 

@@ -1,5 +1,6 @@
 #pragma once
-// Writes that a full cluster has refused, and in the same object those after them: they are sent again, in their order, until there is room.
+// Writes that a full cluster has refused, and in the same object those after them: they are sent again, in their order, until there is
+// room.
 //
 // Invariant: of the writes of an object that have not ended, each is sent after those before it; one ends after those before it have.
 // So bytes that two of them write are those of the later one, whichever the cluster has refused: it takes those that need no more room.

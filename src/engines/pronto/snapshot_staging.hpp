@@ -45,7 +45,7 @@ public:
     void sort_free_slots() noexcept;
     /// No slot holds a copy: memory beyond what recent snapshots used goes back to the system.
     void end_snapshot() noexcept;
-    /// The same, and there has been no snapshot for a while: all of it goes back.
+    /// No slot holds a copy, and there has been no snapshot for a while: all of it goes back.
     void note_idle() noexcept;
 
 private:
