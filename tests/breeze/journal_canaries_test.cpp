@@ -37,7 +37,7 @@ constexpr JournalCanary canaries[] = {
 #undef STILLPOINT_CANARY
 };
 
-constexpr unsigned seconds_max = 120;
+constexpr unsigned seconds_max = 400;  ///< some need 20 s of CPU time
 constexpr std::uint64_t lives_max = 400;
 
 bool is_noticed_within(std::uint64_t lives)
