@@ -9,6 +9,7 @@
 #include "media/open.hpp"
 #include "pool/pool.hpp"
 #include "support/crashing_program.hpp"
+#include "support/pool_of_format.hpp"
 #include "support/stores_of_engine.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -50,18 +51,6 @@ class OlderFormat : public ::testing::TestWithParam<OlderPool> {
 protected:
     [[nodiscard]] static const EngineDriver& driver() { return driver_of(GetParam().engine); }
     [[nodiscard]] static const EngineFormat& format() { return driver().more_formats[GetParam().place]; }
-    void make_pool() const
-    {
-        ASSERT_LT(format().layout_version, driver().format.layout_version);
-        const Pool::CreateOptions create{format(), 16 * mib, 64 * mib};
-        MediumOptions medium;
-        medium.path = pool_;
-        medium.durability = Durability::process;
-        auto created = create_medium(medium, *Pool::file_bytes_for(create));
-        ASSERT_TRUE(created) << created.error().text();
-        ASSERT_TRUE(Pool::create(std::move(*created), create));
-    }
-
     test::TemporaryDirectory directory_;
     const std::string pool_ = directory_.file("older.pool");
 };
@@ -93,7 +82,8 @@ int use(std::uint64_t mark, bool is_transaction)
 
 TEST_P(OlderFormat, OpensAndIsWrittenAndGrows)
 {
-    make_pool();
+    ASSERT_LT(format().layout_version, driver().format.layout_version);
+    ASSERT_NO_FATAL_FAILURE(test::make_pool_of_format(pool_, format(), Durability::process));
     const std::string options = "engine=" + GetParam().engine + " pool_max_mb=64 interval_ms=3600000 durability=process";
     for (std::uint64_t run = 1; run <= 3; ++run) {
         ASSERT_EQ(test::run_with_pool(pool_, options, [run] { return use(run, test::has_transactions(GetParam().engine)); }), 0)

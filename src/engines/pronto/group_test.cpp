@@ -10,13 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "core/units.hpp"
 #include "engines/pronto/pronto_engine.hpp"
-#include "media/open.hpp"
-#include "pool/pool.hpp"
 #include "stillpoint/durable/queue.hpp"
 #include "stillpoint/durable/vector.hpp"
 #include "support/crashing_program.hpp"
+#include "support/pool_of_format.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace stillpoint::pronto {
@@ -250,17 +248,6 @@ TEST_P(Group, PassesExceptionsOnAndNumbersOthersInBetween)
 /// A pool of a layout that knows no entries which share a fence.
 class GroupInAnOlderPool : public testing::TestWithParam<std::size_t> {
 protected:
-    void make_pool() const
-    {
-        const Pool::CreateOptions create{driver().more_formats[GetParam()], 16 * mib, 64 * mib};
-        MediumOptions medium;
-        medium.path = pool_;
-        medium.durability = Durability::power;
-        auto created = create_medium(medium, *Pool::file_bytes_for(create));
-        ASSERT_TRUE(created) << created.error().text();
-        ASSERT_TRUE(Pool::create(std::move(*created), create));
-    }
-
     test::TemporaryDirectory directory_;
     const std::string pool_ = directory_.file("older.pool");
 };
@@ -268,7 +255,7 @@ protected:
 TEST_P(GroupInAnOlderPool, HasAFenceForEachOperationAndIsDurableAfterItsCommit)
 {
     static constexpr std::uint64_t operations = 30;
-    make_pool();
+    ASSERT_NO_FATAL_FAILURE(test::make_pool_of_format(pool_, driver().more_formats[GetParam()], Durability::power));
     const std::string options = "engine=pronto medium=memory durability=power interval_ms=3600000 pool_max_mb=64";
     ASSERT_EQ(test::run_with_pool(pool_, options,
                                   []() -> int {
