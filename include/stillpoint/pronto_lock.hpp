@@ -26,7 +26,7 @@ public:
         for (unsigned looks = 0;;) {
             const std::uint64_t now = in_run(seen, run);
             if ((now & writer) != 0) {
-                wait(seen, now, looks);
+                wait(seen, looks);
             } else if (word_.compare_exchange_weak(seen, now + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
                 return;
             }
@@ -45,7 +45,7 @@ public:
         for (unsigned looks = 0;;) {
             const std::uint64_t now = in_run(seen, run);
             if ((now & (writer | readers)) != 0) {
-                wait(seen, now, looks);
+                wait(seen, looks);
             } else if (word_.compare_exchange_weak(seen, now | writer, std::memory_order_acquire, std::memory_order_relaxed)) {
                 return;
             }
@@ -71,15 +71,15 @@ private:
         return word >> run_shift == run ? word : std::uint64_t{run} << run_shift;
     }
 
-    /// The word was `seen`, which is `now` in this run, and the lock is held.
-    void wait(std::uint64_t& seen, std::uint64_t now, unsigned& looks) noexcept
+    /// The word was `seen`: in this run the lock is held.
+    void wait(std::uint64_t& seen, unsigned& looks) noexcept
     {
         if (++looks < looks_before_sleep) {
             seen = word_.load(std::memory_order_relaxed);
             return;
         }
-        if (now == (now | has_sleepers) || word_.compare_exchange_weak(seen, now | has_sleepers, std::memory_order_relaxed)) {
-            word_.wait(now | has_sleepers, std::memory_order_relaxed);
+        if ((seen & has_sleepers) != 0 || word_.compare_exchange_weak(seen, seen | has_sleepers, std::memory_order_relaxed)) {
+            word_.wait(seen | has_sleepers, std::memory_order_relaxed);
             seen = word_.load(std::memory_order_relaxed);
         }
     }

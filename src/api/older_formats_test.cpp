@@ -1,7 +1,6 @@
 // A pool of an older layout of its engine opens, keeps what it has, takes new work, and grows in its own layout.
 
 #include <gtest/gtest.h>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -25,22 +24,12 @@ struct OlderPool {
     std::size_t place;  ///< among the engine's older formats
 };
 
-const EngineDriver& driver_of(const std::string& engine)
-{
-    for (const EngineDriver& driver : engine_drivers()) {
-        if (driver.format.name == engine) {
-            return driver;
-        }
-    }
-    throw std::logic_error("there is no such engine");
-}
-
 /// Not nvthreads, which needs a program that was compiled by `stillpoint cc`: its parts are those of spht.
 std::vector<OlderPool> older_pools()
 {
     std::vector<OlderPool> found;
     for (const char* const engine : {"pmthreads", "pronto", "spht"}) {
-        for (std::size_t place = 0; place < driver_of(engine).more_formats.size(); ++place) {
+        for (std::size_t place = 0; place < find_engine(engine)->more_formats.size(); ++place) {
             found.push_back({engine, place});
         }
     }
@@ -49,7 +38,7 @@ std::vector<OlderPool> older_pools()
 
 class OlderFormat : public ::testing::TestWithParam<OlderPool> {
 protected:
-    [[nodiscard]] static const EngineDriver& driver() { return driver_of(GetParam().engine); }
+    [[nodiscard]] static const EngineDriver& driver() { return *find_engine(GetParam().engine); }
     [[nodiscard]] static const EngineFormat& format() { return driver().more_formats[GetParam().place]; }
     test::TemporaryDirectory directory_;
     const std::string pool_ = directory_.file("older.pool");
@@ -99,7 +88,7 @@ TEST_P(OlderFormat, OpensAndIsWrittenAndGrows)
     EXPECT_TRUE(driver().check(*read, nullptr, nullptr, nullptr, nullptr));
 }
 INSTANTIATE_TEST_SUITE_P(Engines, OlderFormat, ::testing::ValuesIn(older_pools()), [](const auto& pool) {
-    return pool.param.engine + std::to_string(driver_of(pool.param.engine).more_formats[pool.param.place].layout_version);
+    return pool.param.engine + std::to_string(find_engine(pool.param.engine)->more_formats[pool.param.place].layout_version);
 });
 
 }  // namespace

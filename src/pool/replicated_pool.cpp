@@ -81,12 +81,10 @@ MediumOptions options_of_replica(const std::string& name, std::uint64_t writer, 
 
 Result<std::unique_ptr<Medium>> open_again(const ReplicaSettings& settings)
 {
-    MediumOptions options;
-    options.path = settings.name;
-    options.writer = settings.writer;
-    options.lease_ms = settings.lease_ms;
-    options.cluster_wait_max_ms = settings.cluster_wait_max_ms;
-    return open_medium(options);
+    MediumOptions local;
+    local.lease_ms = settings.lease_ms;
+    local.cluster_wait_max_ms = settings.cluster_wait_max_ms;
+    return open_medium(options_of_replica(settings.name, settings.writer, local));
 }
 
 /// All bytes up to `size_bytes`; pages of zeroes are left out, since `to` is new. Not durable yet.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <pthread.h>
@@ -13,6 +12,7 @@
 #include "os/environment.hpp"
 #include "pool/superblock_layout.hpp"
 #include "pool/uuid.hpp"
+#include "runtime/environment_options.hpp"
 
 namespace stillpoint::breeze {
 
@@ -57,29 +57,21 @@ Result<BreezePool*> keep(std::unique_ptr<BreezePool> pool)
     return fail(SP_E_NO_MEMORY, 0, "{}: {} pools are open already: close one", pool->path(), pools_max);
 }
 
-/// A number that the environment has; as it was where it has none. Errors: invalid_argument.
-Result<void> read_number(const char* variable, std::uint32_t least, std::uint32_t& number)
+/// The options of pools in Ceph. Errors: invalid_argument.
+Result<void> read_environment(MediumOptions& options)
 {
-    constexpr std::uint32_t most = 3'600'000;
-    const char* const text = os::environment_variable(variable);
-    if (text == nullptr) {
-        return {};
+    const auto take_over = option_of_environment("take_over");
+    const auto lease_ms = option_of_environment("lease_ms");
+    const auto cluster_wait_max_ms = option_of_environment("cluster_wait_max_ms");
+    for (const auto* const read : {&take_over, &lease_ms, &cluster_wait_max_ms}) {
+        if (!*read) {
+            return pass_on(read->error());
+        }
     }
-    const std::string_view digits = text;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc{} || end != digits.data() + digits.size() || number < least || number > most) {
-        return fail(SP_E_INVALID_ARGUMENT, 0, "{}={} is no number from {} to {}", variable, text, least, most);
-    }
+    options.take_over = std::get<bool>(*take_over);
+    options.lease_ms = static_cast<std::uint32_t>(std::get<std::uint64_t>(*lease_ms));
+    options.cluster_wait_max_ms = static_cast<std::uint32_t>(std::get<std::uint64_t>(*cluster_wait_max_ms));
     return {};
-}
-
-/// Errors: invalid_argument.
-Result<void> read_options_of_ceph(MediumOptions& options)
-{
-    const char* const take_over = os::environment_variable("STILLPOINT_TAKE_OVER");
-    options.take_over = take_over != nullptr && std::strcmp(take_over, "1") == 0;
-    auto lease = read_number("STILLPOINT_LEASE_MS", 1000, options.lease_ms);
-    return lease ? read_number("STILLPOINT_CLUSTER_WAIT_MAX_MS", 0, options.cluster_wait_max_ms) : lease;
 }
 
 Result<MediumOptions> medium_options(const std::string& path, const nvm_options* options)
@@ -87,7 +79,7 @@ Result<MediumOptions> medium_options(const std::string& path, const nvm_options*
     MediumOptions made;
     made.path = path;
     if (lies_in_no_file(path)) {
-        if (auto read = read_options_of_ceph(made); !read) {
+        if (auto read = read_environment(made); !read) {
             return pass_on(read.error());
         }
     }
