@@ -392,6 +392,7 @@ void session_end() noexcept
         session_end_without_pool();
     }
     os::tell_service_manager("STOPPING=1");
+    note_program_ends();
     for_each_session(&end_session);
     message_queue::flush();
 }

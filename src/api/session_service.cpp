@@ -1,5 +1,6 @@
 #include "api/session_service.hpp"
 
+#include "media/open.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
@@ -40,6 +41,7 @@ void checkpoint(Session& session) noexcept
 void checkpoint_all() noexcept
 {
     os::tell_service_manager("STOPPING=1\nSTATUS=making a last checkpoint");
+    note_program_ends();
     for_each_session(&checkpoint);
     message_queue::flush();
 }

@@ -1,5 +1,6 @@
 #include "media/open.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -25,6 +26,7 @@ namespace {
 
 MediumOpener* the_opener = nullptr;
 EndHandler end_handler = nullptr;
+std::atomic<bool> is_ending{false};
 
 std::string folder_of(const std::string& path)
 {
@@ -106,6 +108,10 @@ void tell_to_end(const Failure& failure) noexcept
         end_handler(failure);
     }
 }
+
+void note_program_ends() noexcept { is_ending.store(true, std::memory_order_release); }
+
+bool program_ends() noexcept { return is_ending.load(std::memory_order_acquire); }
 
 bool lies_in_memory(const std::string& path)
 {

@@ -93,6 +93,10 @@ using EndHandler = void (*)(const Failure& failure) noexcept;
 void set_end_handler(EndHandler handler) noexcept;
 void tell_to_end(const Failure& failure) noexcept;
 
+/// The program ends, and makes a last checkpoint: a medium that waits for its cluster says now that the end waits. Any thread.
+void note_program_ends() noexcept;
+[[nodiscard]] bool program_ends() noexcept;
+
 /// The process that holds the exclusive lock on `path`, or 0: for messages and `stats`.
 [[nodiscard]] int lock_holder_pid(const std::string& path);
 

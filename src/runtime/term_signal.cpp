@@ -88,9 +88,11 @@ void wait_for_signal(void*)
         os::futex_wait(is_done, 0, deadline_ns);
     }
     if (is_done.load(std::memory_order_acquire) == 0) {
-        os::log(os::Severity::error,
-                "SIGTERM: no last checkpoint in {} s, because a thread stays in its section; what was done since the last one is lost",
-                work_limit_ms.load(std::memory_order_relaxed) / 1000);
+        os::log(
+            os::Severity::error,
+            "SIGTERM: no last checkpoint in {} s, because a thread stays in its section or the pool's storage takes no writes; what was "
+            "done since the last one is lost",
+            work_limit_ms.load(std::memory_order_relaxed) / 1000);
     }
     end_by_default_action();
     syscall(SYS_exit_group, 128 + SIGTERM);

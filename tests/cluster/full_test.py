@@ -1,15 +1,18 @@
 """A program at work on a cluster that becomes full, or of which too few OSDs run. Invariants: the program goes on, nothing is acknowledged,
 another start is kept out; when the cluster takes writes again acknowledgements go on by themselves, and all of them hold. Where the option
-cluster-wait-max-ms says so it ends instead, with a code of its own, and what was acknowledged is there at the next start."""
+cluster-wait-max-ms says so it ends instead, with a code of its own, and what was acknowledged is there at the next start. A program that
+ends meanwhile says why its end waits, and ends when there is room; no agent is left."""
 
+import contextlib
 import re
 import time
 import unittest
+from pathlib import Path
 
 from with_cluster import BUILD, ClusterTest, main
 
 from cluster import POOL, wait_until
-from machines import Machine, Network
+from machines import Machine, Network, is_alive
 from owner import IN_USE, LEASE_MS, WAIT_S, Bank, History, Owner
 
 AGENT = BUILD / "bin/stillpoint-rados-agent"
@@ -51,6 +54,19 @@ class Full(ClusterTest):
     def steps(self, owner):
         data = owner.acknowledgements.with_suffix(".steps").read_bytes()
         return int.from_bytes(data, "little")
+
+    def let_main_return(self, owner):
+        owner.acknowledgements.with_suffix(".steps.end").touch()
+
+    def agents(self):
+        """The processes that speak to this cluster for a program."""
+        found = []
+        for folder in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                is_one = folder.name.isdigit() and AGENT.name in (folder / "cmdline").read_text()
+                if is_one and str(self.cluster.configuration) in (folder / "environ").read_text() and is_alive(folder):
+                    found.append(int(folder.name))
+        return found
 
     def fill(self):
         self.addCleanup(self.cluster.empty)
@@ -120,6 +136,30 @@ class Full(ClusterTest):
             self.cluster.start_osd(osd)
         self.cluster.wait_clean()
         self.start(owner.history)
+
+    def test_programs_that_end_on_a_full_cluster(self):
+        waiting = [self.begin("waiting"), self.begin("waiting_replica", local=True)]
+        bounded = self.begin("bounded", "--cluster-wait-max", "4s")
+        killed = self.begin("killed")
+        self.fill()
+        for owner in (*waiting, bounded, killed):
+            wait_until(lambda: "the Ceph cluster is full" in owner.output(), WAIT_S, "the program says why nothing is acknowledged")
+        for owner in (*waiting, bounded):
+            self.let_main_return(owner)
+        killed.process.kill()
+        for owner in waiting:
+            text = "the program ends, and waits for its last writes, because the Ceph cluster is full: make room"
+            wait_until(lambda: text in owner.output(), WAIT_S, "the program says why its end waits")
+        self.ends(bounded, FULL, "main returns")
+        self.assertIn("the Ceph cluster has had no room for", bounded.output())
+        wait_until(lambda: len(self.agents()) == len(waiting), WAIT_S, "the agents of those that have ended are gone")
+        self.assertEqual([owner.process.poll() for owner in waiting], [None, None])
+        self.cluster.empty()
+        for owner in waiting:
+            self.assertEqual(owner.process.wait(WAIT_S), 0, owner.output())
+        wait_until(lambda: not self.agents(), WAIT_S, "no agent is left")
+        for owner in (*waiting, bounded, killed):
+            self.start(owner.history, *owner.more, pool=owner.pool)
 
 
 if __name__ == "__main__":

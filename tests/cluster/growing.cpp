@@ -2,7 +2,7 @@
 //
 // Usage: growing ACKNOWLEDGED STEPS
 // Each step makes a block and puts it at the head of a list. STEPS is a file that has how many this start has done; ACKNOWLEDGED gets a
-// line "epoch blocks" for each epoch that is known to be durable.
+// line "epoch blocks" for each epoch that is known to be durable. Main returns when there is a file STEPS.end.
 
 #include <atomic>
 #include <chrono>
@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <unistd.h>
 
@@ -90,8 +91,9 @@ int main(int count, char** words)
     known = state->blocks;
     const int acknowledged = open(words[1], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     const int steps = open(words[2], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    std::thread other(acknowledge, acknowledged);
-    for (std::uint64_t done = 1;; ++done) {
+    std::thread(acknowledge, acknowledged).detach();
+    const std::string end = std::string(words[2]) + ".end";
+    for (std::uint64_t done = 1; access(end.c_str(), F_OK) != 0; ++done) {
         step();
         known = state->blocks;
         if (pwrite(steps, &done, sizeof done, 0) != sizeof done) {
@@ -99,4 +101,7 @@ int main(int count, char** words)
         }
         std::this_thread::sleep_for(between_steps);
     }
+    std::printf("main returns\n");
+    std::fflush(stdout);
+    return 0;
 }

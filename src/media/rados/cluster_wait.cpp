@@ -1,5 +1,6 @@
 #include "media/rados/cluster_wait.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "media/open.hpp"
@@ -14,6 +15,8 @@ constexpr std::uint64_t ns_per_ms = 1'000'000;
 constexpr std::uint64_t look_again_ns = 100 * ns_per_ms;
 /// A write that takes so long is told of.
 constexpr std::uint64_t told_after_ns = 10'000 * ns_per_ms;
+/// Likewise where the program ends: its user waits for that.
+constexpr std::uint64_t end_told_after_ns = 3'000 * ns_per_ms;
 
 }  // namespace
 
@@ -32,7 +35,10 @@ Result<void> ClusterWait::await(AgentLink& link, std::uint32_t slot, std::string
             tell_to_end(fail(ended.value().code, ended.value().os_error, "{}: {}", path, ended.value().text()).value());
             return ended;
         }
-        if (!is_told_ && (is_full || waited_ns > told_after_ns)) {
+        if (program_ends()) {
+            ending_ns_ = ending_ns_ == 0 ? os::monotonic_ns() : ending_ns_;
+            tell_of_end(is_full, path, std::min(waited_ns, os::monotonic_ns() - ending_ns_));
+        } else if (!is_told_ && (is_full || waited_ns > told_after_ns)) {
             is_told_ = true;
             os::log(os::Severity::warning,
                     "{}: the Ceph cluster {}: the program goes on, and nothing is acknowledged until it takes writes", path,
@@ -40,6 +46,19 @@ Result<void> ClusterWait::await(AgentLink& link, std::uint32_t slot, std::string
         }
     }
     return {};
+}
+
+void ClusterWait::tell_of_end(bool is_full, std::string_view path, std::uint64_t waited_ns) noexcept
+{
+    if (is_end_told_ || (!is_full && waited_ns <= end_told_after_ns)) {
+        return;
+    }
+    is_end_told_ = true;
+    is_told_ = true;
+    os::log(os::Severity::warning,
+            "{}: the program ends, and waits for its last writes, because the Ceph cluster {}; it goes on when the cluster takes "
+            "writes; SIGKILL ends it at once, and loses nothing that was acknowledged",
+            path, is_full ? "is full: make room" : "takes nothing: see `ceph health detail`");
 }
 
 void ClusterWait::end(std::string_view path) noexcept

@@ -1,5 +1,6 @@
 #pragma once
-// Waits for a cluster that is full, or of which too few OSDs run: says so once, and ends the process where an option bounds the wait.
+// Waits for a cluster that is full, or of which too few OSDs run: says so once, and once more where the program ends meanwhile; ends the
+// process where an option bounds the wait.
 
 #include <cstdint>
 #include <string_view>
@@ -22,8 +23,12 @@ public:
     void end(std::string_view path) noexcept;
 
 private:
+    void tell_of_end(bool is_full, std::string_view path, std::uint64_t waited_ns) noexcept;
+
     std::uint32_t max_ms_;
     bool is_told_ = false;
+    bool is_end_told_ = false;
+    std::uint64_t ending_ns_ = 0;  ///< when it was first seen that the program ends
 };
 
 }  // namespace stillpoint::rados
