@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/canary.hpp"
-#include "media/page_digests.hpp"
 #include "media/replica/page_transfer.hpp"
 #include "os/log.hpp"
 #include "pool/superblock.hpp"
@@ -17,13 +16,8 @@ namespace stillpoint {
 
 namespace {
 
-constexpr std::uint64_t copy_bytes = 4 * mib;
 /// Superblocks and commit records lie in it.
 constexpr std::uint64_t head_bytes = 4 * mib;
-
-struct alignas(page_bytes) CopyPage {
-    std::byte bytes[page_bytes];
-};
 
 Result<layout::Superblock> superblock_of(const Medium& medium)
 {
@@ -87,36 +81,6 @@ Result<std::unique_ptr<Medium>> open_again(const ReplicaSettings& settings)
     return open_medium(options_of_replica(settings.name, settings.writer, local));
 }
 
-/// All bytes up to `size_bytes`; pages of zeroes are left out, since `to` is new. Not durable yet.
-Result<void> copy_all(const Medium& from, Medium& to, std::uint64_t size_bytes)
-{
-    if (from.size_bytes() < size_bytes) {
-        return fail(SP_E_POOL_TRUNCATED, 0, "{} has {} bytes of {}: it was copied incompletely; restore it from a copy", from.path(),
-                    from.size_bytes(), size_bytes);
-    }
-    std::vector<CopyPage> pages(copy_bytes / page_bytes);
-    std::byte* const data = pages.front().bytes;
-    std::vector<BlockWrite> batch;
-    for (std::uint64_t at = 0; at < size_bytes; at += copy_bytes) {
-        const std::uint64_t size = round_up(std::min(copy_bytes, size_bytes - at), page_bytes);
-        const std::uint64_t there = std::min(size, from.size_bytes() - at);
-        std::memset(data + there, 0, size - there);
-        if (auto read = from.read(at, {data, there}); !read) {
-            return read;
-        }
-        batch.clear();
-        for (std::uint64_t place = 0; place < size; place += page_bytes) {
-            if (!are_zero(data + place, page_bytes)) {
-                batch.push_back({at + place, data + place, page_bytes});
-            }
-        }
-        if (auto written = to.write(batch); !written) {
-            return written;
-        }
-    }
-    return {};
-}
-
 Result<bool> have_one_head(const Medium& one, const Medium& other, std::uint64_t size_bytes)
 {
     if (other.size_bytes() < size_bytes) {
@@ -156,7 +120,10 @@ struct Opening {
     [[nodiscard]] Result<void> open_both();
     [[nodiscard]] Result<void> reconcile();
     [[nodiscard]] Result<void> decide();
+    [[nodiscard]] std::string incoming_path() const { return path() + ".incoming"; }
     [[nodiscard]] Result<void> make_local();
+    [[nodiscard]] Result<void> note_next(const std::string& incoming);
+    [[nodiscard]] bool has_taken_next() noexcept;
     [[nodiscard]] Result<void> make_remote();
     [[nodiscard]] Result<void> send_to_remote();
     [[nodiscard]] Result<void> look_at_local();
@@ -246,6 +213,35 @@ void Opening::describe(ReplicaState state)
     record->state = state;
     record->file_number = file_number_of(path());
     record->is_starting = 0;
+    record->next_file_number = 0;
+    record->next_generation = 0;
+}
+
+/// Before the file that was made of the replica has the pool's name: a start after a crash knows by that which of the two files is there.
+Result<void> Opening::note_next(const std::string& incoming)
+{
+    if (local == nullptr) {
+        describe(ReplicaState::equal);
+        record->file_number = file_number_of(incoming);
+    } else {
+        record->next_file_number = file_number_of(incoming);
+        record->next_generation = block.generation;
+    }
+    const auto stored = ReplicaRecordFile::begin(path(), *record);
+    return stored ? Result<void>{} : Result<void>{pass_on(stored.error())};
+}
+
+/// A start was cut off when the file that it had made of the replica had the pool's name: the record of it is that start's.
+bool Opening::has_taken_next() noexcept
+{
+    if (record->next_file_number == 0 || record->next_file_number != file_number_of(path())) {
+        return false;
+    }
+    record->state = ReplicaState::equal;
+    record->file_number = record->next_file_number;
+    record->generation = record->next_generation;
+    record->is_starting = 0;
+    return true;
 }
 
 /// The pool here is made of the replica, beside the old one if there is one, and takes its name in one step.
@@ -257,29 +253,23 @@ Result<void> Opening::make_local()
     }
     block = *theirs;
     MediumOptions incoming = options;
-    incoming.path += ".incoming";
+    incoming.path = incoming_path();
     incoming.publish_later = false;
     incoming.durability = Durability::power;
-    unlink(incoming.path.c_str());  // One that was cut off.
     const std::uint64_t size = round_up(block.file_bytes, page_bytes);
     auto made = create_medium(incoming, size);
     if (!made) {
         return pass_on(made.error());
     }
-    auto copied = copy_all(*remote, **made, size);
+    auto copied = copy_to_new(*remote, **made, size);
     copied = copied ? (*made)->sync() : copied;
     made->reset();
     if (!copied) {
         unlink(incoming.path.c_str());
         return copied;
     }
-    if (local == nullptr) {
-        // Before it has its name: of a pool that is there it is known how it relates. Where one is there already, its record is kept.
-        describe(ReplicaState::equal);
-        record->file_number = file_number_of(incoming.path);
-        if (auto stored = ReplicaRecordFile::begin(path(), *record); !stored) {
-            return pass_on(stored.error());
-        }
+    if (auto noted = note_next(incoming.path); !noted) {
+        return noted;
     }
     if (auto named = replace_pool(incoming.path, path()); !named) {
         return named;
@@ -301,7 +291,7 @@ Result<void> Opening::make_remote()
         return pass_on(made.error());
     }
     remote = std::move(*made);
-    if (auto copied = copy_all(*local, *remote, size); !copied) {
+    if (auto copied = copy_to_new(*local, *remote, size); !copied) {
         return copied;
     }
     if (auto synced = remote->sync(); !synced) {
@@ -340,9 +330,10 @@ Result<void> Opening::decide()
         return refuse(path(), replica.name, "these are two different pools");
     }
     const bool is_of_another = is_of_another_pool(*record, block);
+    const bool is_next = !is_of_another && has_taken_next();
     const bool is_the_recorded_file = record->state != ReplicaState{} && record->file_number == file_number_of(path()) && !is_of_another;
-    if (!is_the_recorded_file) {
-        // Right after it was made again, before that was recorded: there is nothing to decide.
+    if (!is_the_recorded_file || is_next) {
+        // Right after it was made again, also by a version that did not note the new file: there is nothing to decide.
         const auto alike = have_same_bytes(*local, *remote);
         if (!alike || *alike) {
             return alike ? Result<void>{} : Result<void>{pass_on(alike.error())};
@@ -381,6 +372,8 @@ Result<void> Opening::decide()
 
 Result<void> Opening::reconcile()
 {
+    // One that was cut off. No other process has such a file: this one has the lock of the pool or of its replica.
+    unlink(incoming_path().c_str());
     if (local != nullptr) {
         if (auto looked = look_at_local(); !looked) {
             return looked;

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <optional>
 
@@ -386,6 +388,60 @@ TEST_F(ReplicatedPool, IsMadeAgainOverCrashesOfItsOpening)
     for (const std::string& path : {machine_.local() + ".incoming", ReplicatedMachine::replica()}) {
         crash_everywhere(machine_, path, [this] { return open(); }, [this](const std::string& where) { expect_both(2, where); });
     }
+}
+
+/// An opening that makes the pool here again, killed right before the new file has its name and right after.
+TEST_F(ReplicatedPool, KilledWhereTheNewFileGetsItsNameOpensAsIfItHadNotBeen)
+{
+    for (const ReplicaLevel level : {ReplicaLevel::remote, ReplicaLevel::local}) {
+        run_both(1, level);
+        run_alone(ReplicatedMachine::replica(), 2);
+        machine_.around_replace.clear();
+        expect_opens_with(2);
+        const auto kills = machine_.around_replace;
+        ASSERT_EQ(kills.size(), 2u);
+        for (const ReplicatedMachine::State& killed : kills) {
+            machine_.restore(killed);
+            expect_opens_with(2);
+            EXPECT_FALSE(machine_.has(machine_.local() + ".incoming"));
+            // The other machine goes on before the next start.
+            machine_.restore(killed);
+            run_alone(ReplicatedMachine::replica(), 3);
+            expect_opens_with(3);
+            // And is killed in its last work, where a run here follows that is killed, too.
+            run_both_and_kill(4, ReplicaLevel::remote);
+            expect_opens_with(4);
+        }
+    }
+}
+
+TEST_F(ReplicatedPool, KilledWhereTheNewFileHasItsNameAndThenRunAloneIsRefused)
+{
+    run_both(1);
+    run_alone(ReplicatedMachine::replica(), 2);
+    machine_.around_replace.clear();
+    expect_opens_with(2);
+    const auto kills = machine_.around_replace;
+    ASSERT_EQ(kills.size(), 2u);
+    for (const ReplicatedMachine::State& killed : kills) {
+        machine_.restore(killed);
+        run_alone(machine_.local(), 3);
+        run_alone(ReplicatedMachine::replica(), 4);
+        expect_refused(SP_E_DIVERGED, "each was written without the other");
+    }
+    // A copy of the old pool is put back over the new one.
+    machine_.restore(kills.back());
+    machine_.put(machine_.local(), kills.front().files.at(machine_.local()).disk->cached);
+    expect_refused(SP_E_DIVERGED, "an older copy");
+}
+
+TEST_F(ReplicatedPool, TakesAwayTheFileOfAnOpeningThatWasCutOff)
+{
+    run_both(1);
+    const std::string incoming = machine_.local() + ".incoming";
+    std::ofstream(incoming) << "half";
+    expect_opens_with(1);
+    EXPECT_FALSE(std::filesystem::exists(incoming));
 }
 
 TEST_F(ReplicatedPool, WithASideGoneIsMadeAgainOverCrashesOfItsOpening)

@@ -100,7 +100,7 @@ void ReplicaExplorer::run()
         plan_.seed = plan_.seed * 31 + round;
         plan_.ends_normally = round % 2 == 1;
         const History history = history_for(plan_);
-        explore({Sides({none, none, {}, 0, 1, 0}), history, history, false, false, false, false, "seed " + std::to_string(plan_.seed)}, 1);
+        explore({Sides({none, none, {}, 0, 1, 0}), history, history, false, false, false, "seed " + std::to_string(plan_.seed)}, 1);
     }
     figures_.seconds = elapsed_seconds();
     figures_.cut_short = figures_.seconds > limits_.seconds;
@@ -143,7 +143,7 @@ void ReplicaExplorer::explore(const Start& start, unsigned generation)
 void ReplicaExplorer::check_refusal(const Start& start, const ProgramRun& run)
 {
     ++figures_.states;
-    if ((is_sync_ && !start.is_unrecorded) || !start.was_taken_over) {
+    if (is_sync_ || !start.was_taken_over) {
         report(start.text, "refused: " + run.problem);
     } else if (std::ranges::any_of(run.events, changes_something)) {
         report(start.text, "changed something, and refused: " + run.problem);
@@ -210,7 +210,6 @@ void ReplicaExplorer::walk(const Start& start, const ProgramRun& run, unsigned g
 void ReplicaExplorer::take(const Event& event, Start& reached, unsigned& acknowledgements)
 {
     reached.sides.apply(event);
-    reached.is_unrecorded = event.kind == EventKind::replaced || (reached.is_unrecorded && event.kind != EventKind::replica_record_sync);
     if (event.kind == EventKind::acknowledge && acknowledgements++ == 0) {
         ++figures_.states;
         const Floor& floor = reached.history.floor();

@@ -33,7 +33,6 @@ private:
         History replica_history;  ///< what the replica must have by itself
         bool on_replica_alone = false;
         bool was_taken_over = false;  ///< another machine has worked on the replica since the pool here was used
-        bool is_unrecorded = false;  ///< the pool here was made again, and the record is older
         bool only_opens = false;
         std::string text;
     };

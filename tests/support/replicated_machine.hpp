@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "media/open.hpp"
 #include "media/replica/page_transfer.hpp"
@@ -82,9 +83,11 @@ public:
 
     Result<void> replace(const std::string& first_name, const std::string& path) override
     {
+        around_replace.push_back(state());
         files_.at(first_name).disk->path = path;
         files_[path] = files_.at(first_name);
         files_.erase(first_name);
+        around_replace.push_back(state());
         return {};
     }
 
@@ -129,6 +132,7 @@ public:
         put_record(state.record);
     }
 
+    std::vector<State> around_replace;  ///< right before and right after each replace(): a kill there leaves them
     bool does_not_answer = false;
     std::string crashing_path;  ///< the file, there or to be made, that a crash strikes in its operation `crashing_operation`
     std::uint64_t crashing_operation = FakeDisk::never;

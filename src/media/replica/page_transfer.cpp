@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arch/checksum.hpp"
+#include "media/page_digests.hpp"
 #include "media/private_medium.hpp"
 
 namespace stillpoint {
@@ -255,6 +256,32 @@ Result<bool> have_same_bytes(const Medium& from, const Medium& to)
 {
     const auto pages = differing_pages(from, to);
     return pages ? Result<bool>{pages->empty()} : Result<bool>{pass_on(pages.error())};
+}
+
+Result<void> copy_to_new(const Medium& from, Medium& to, std::uint64_t size_bytes)
+{
+    if (from.size_bytes() < size_bytes) {
+        return fail(SP_E_POOL_TRUNCATED, 0, "{} has {} bytes of {}: it was copied incompletely; restore it from a copy", from.path(),
+                    from.size_bytes(), size_bytes);
+    }
+    Piece piece;
+    std::vector<BlockWrite> batch;
+    for (std::uint64_t at = 0; at < size_bytes; at += piece_bytes) {
+        const std::uint64_t size = round_up(std::min(piece_bytes, size_bytes - at), page_bytes);
+        if (auto read = read_or_zero(from, at, piece.first(size)); !read) {
+            return read;
+        }
+        batch.clear();
+        for (std::uint64_t place = 0; place < size; place += page_bytes) {
+            if (!are_zero(piece.data() + place, page_bytes)) {
+                batch.push_back({at + place, piece.data() + place, page_bytes});
+            }
+        }
+        if (auto written = to.write(batch); !written) {
+            return written;
+        }
+    }
+    return {};
 }
 
 Result<TransferFigures> transfer_pages(const Medium& from, Medium& to)

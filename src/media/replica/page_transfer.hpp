@@ -40,6 +40,10 @@ struct TransferFigures {
 /// Whether the bytes of `from` are those of `to`, too; what `to` has beyond is not examined. Cost: reads both. Errors: io.
 [[nodiscard]] Result<bool> have_same_bytes(const Medium& from, const Medium& to);
 
+/// Writes the first `size_bytes` of `from` to the new medium `to`; pages of zeroes are left out. Not durable yet.
+/// Errors: pool_truncated (`from` is smaller), io, no_space.
+[[nodiscard]] Result<void> copy_to_new(const Medium& from, Medium& to, std::uint64_t size_bytes);
+
 /// Gives `to` the bytes of `from`; it is at least as large afterwards, and what it has beyond is not examined. Durable on return.
 /// Cost: reads both, writes what differs twice, 4 syncs; no sync where nothing differs. Errors: io, no_space, no_memory.
 [[nodiscard]] Result<TransferFigures> transfer_pages(const Medium& from, Medium& to);

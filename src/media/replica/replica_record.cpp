@@ -23,10 +23,11 @@ std::uint64_t checksum_of(ReplicaRecord record) noexcept
     return checksum64(&record, sizeof record, record_seed);
 }
 
+/// Earlier versions had a name of up to 431 bytes where the last two fields are now; a terminator was its last byte, too.
 bool is_sound(const ReplicaRecord& record) noexcept
 {
     return std::memcmp(record.magic, ReplicaRecord::magic_bytes, sizeof record.magic) == 0 && record.checksum == checksum_of(record) &&
-           record.state >= ReplicaState::equal && record.state <= ReplicaState::ahead && record.replica.back() == '\0';
+           record.state >= ReplicaState::equal && record.state <= ReplicaState::ahead && record.next_generation >> 56 == 0;
 }
 
 ReplicaRecord complete(ReplicaRecord record) noexcept

@@ -43,11 +43,14 @@ struct ReplicaRecord {
     std::uint32_t is_starting;         ///< 1: the pool may have the generation after that one already
     std::uint32_t level;               ///< 1 + ReplicaLevel; 0: not noted, by a version that did not
     std::uint64_t name_checksum;       ///< of the replica's whole name
-    std::array<char, 432> replica;     ///< its name, cut where it is longer, terminated
+    std::array<char, 416> replica;     ///< its name, cut where it is longer, terminated
+    std::uint64_t next_file_number;    ///< of the file that was made of the replica and gets the pool's name now; 0: none does
+    std::uint64_t next_generation;     ///< of the pool in it
 };
 static_assert(std::is_trivially_copyable_v<ReplicaRecord> && sizeof(ReplicaRecord) == 512);
 static_assert(offsetof(ReplicaRecord, state) == 12 && offsetof(ReplicaRecord, pool_uuid) == 24 &&
-              offsetof(ReplicaRecord, generation) == 48 && offsetof(ReplicaRecord, replica) == 80);
+              offsetof(ReplicaRecord, generation) == 48 && offsetof(ReplicaRecord, replica) == 80 &&
+              offsetof(ReplicaRecord, next_file_number) == 496);
 
 void note_level(ReplicaRecord& record, ReplicaLevel level) noexcept;
 void put_replica_name(ReplicaRecord& record, std::string_view name) noexcept;
