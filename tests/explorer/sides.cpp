@@ -92,7 +92,7 @@ ReplicatedFiles Sides::any_after_power_cut(Random& random) const
 {
     const bool has_old_name = replaced_ && random() % 2 == 0;
     sim::CrashImage here = any_image(has_old_name ? replaced_->model : here_, random);
-    here.named = here.named || replaced_.has_value();  // One of the two has it.
+    here.named = here.named || (replaced_ && !has_old_name);  // Where no pool was there before, the old name names nothing.
     return {std::move(here),
             any_image(replica_, random),
             any_of(records_, random),
