@@ -162,6 +162,16 @@ TEST_F(ReplicatedPool, SendsWhatOnlyThePoolHereHas)
     }
 }
 
+TEST_F(ReplicatedPool, WhoseRunWasKilledBeforeASyncStaysOnTheDiskOnceItIsSent)
+{
+    run_both(1);
+    run_both_and_kill(2, ReplicaLevel::remote);
+    expect_opens_with(2);
+    FakeDisk& here = *machine_.disk(machine_.local());
+    here.cached = here.durable;  // A power cut.
+    expect_opens_with(2);
+}
+
 TEST_F(ReplicatedPool, SendsWhatARunWithoutTheReplicaHasDone)
 {
     run_both(1);
