@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 import unittest
 
 from rados_cluster import AGENT, CEPH_POOL, RadosTest
@@ -122,6 +123,36 @@ class Agent(RadosTest):
             self.assertEqual(peer.wait(), 0)
         # The pool was never published: nothing of it is left.
         self.assertEqual(self.stillpoint("info", f"rados://{CEPH_POOL}/slots").returncode, 66)
+
+    def test_creations_that_are_cut_off_leave_nothing_to_a_smaller_one(self):
+        """The second is killed while it removes what the first has left."""
+        first, middle = "stillpoint.leftover.00000000", "stillpoint.leftover.00000002"
+        large = Peer(self)
+        large.socket.send(large.request("leftover", size=8 << 30))
+        self.assertEqual(large.code_of(large.reply()), 0)
+        self.rados("put", middle, __file__)
+        head = self.rados("getxattr", first, "stillpoint")
+        self.kill(large)
+        small = Peer(self)
+        small.socket.send(small.request("leftover", size=4 << 20))
+        deadline = time.monotonic() + 30
+        while self.rados("getxattr", first, "stillpoint") == head and time.monotonic() < deadline:
+            pass
+        self.kill(small)
+        self.assertIn(middle, self.rados("ls"), "it was too late to cut it off")
+        last = Peer(self)
+        last.socket.send(last.request("leftover", size=4 << 20))
+        self.assertEqual(last.code_of(last.reply()), 0)
+        self.assertNotIn(middle, self.rados("ls"))
+        self.assertIn(f"size_bytes={4 << 20}\n", self.rados("getxattr", first, "stillpoint"))
+
+    def rados(self, *words):
+        return subprocess.run(["rados", "-p", CEPH_POOL, *words], env=self.cluster.environment(), capture_output=True, text=True,
+                              check=True, timeout=60).stdout
+
+    def kill(self, peer):
+        peer.agent.kill()
+        peer.agent.wait()
 
     def test_the_size_of_the_layout_is_the_librarys(self):
         self.assertEqual(sys.byteorder, "little")

@@ -1,5 +1,6 @@
 #include "ownership.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -137,7 +138,8 @@ Head Ownership::next_head(const HeadState& state) const
     Head next = state.head.value_or(Head{});
     next.object_bytes = object_bytes;
     if (request_.mode == Mode::create) {
-        next.size_bytes = request_.size_bytes;
+        // A creation that was cut off may have left more objects: the head says how many until they are removed.
+        next.size_bytes = std::max(request_.size_bytes, next.size_bytes);
         next.is_published = false;
     }
     const bool owns = request_.mode != Mode::read_locked;
@@ -212,11 +214,29 @@ Result<bool> Ownership::take_existing(const HeadState& state, const std::functio
     auto taken = outcome_of(cluster_.operate(op, 0), next);
     last_writer_ = state.head->writer;
     if (taken && *taken && request_.mode == Mode::create) {
-        if (auto removed = cluster_.remove_objects(state.head->size_bytes, false); !removed) {
+        if (auto removed = remove_leftover(state.head->size_bytes); !removed) {
             return pass_on(removed.error());
         }
     }
     return taken;
+}
+
+/// Objects of a creation that was cut off, all but the first: bytes that a pool has never written must read as zeroes when it grows.
+Result<void> Ownership::remove_leftover(std::uint64_t size_bytes)
+{
+    if (auto removed = cluster_.remove_objects(size_bytes, false); !removed) {
+        return removed;
+    }
+    if (head_.size_bytes == request_.size_bytes) {
+        return {};
+    }
+    const WriteOp op = new_write_op();
+    guard(op);
+    Head fitted = head_;
+    fitted.size_bytes = request_.size_bytes;
+    change(op, fitted);
+    const int error = cluster_.operate(op, 0);
+    return error == 0 ? Result<void>{} : Result<void>{pass_on(cluster_.failure_of(error, "noting the size of the new pool"))};
 }
 
 Result<bool> Ownership::outcome_of(int error, const Head& next)

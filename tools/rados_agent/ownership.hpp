@@ -54,6 +54,7 @@ private:
     [[nodiscard]] bool owner_is_dead(const HeadState& state) const;
     [[nodiscard]] Result<bool> make(const HeadState& state);
     [[nodiscard]] Result<bool> take_existing(const HeadState& state, const std::function<void(const char*)>& step);
+    [[nodiscard]] Result<void> remove_leftover(std::uint64_t size_bytes);
     [[nodiscard]] Result<bool> refuse_or_wait(const HeadState& state);
     [[nodiscard]] Result<void> block_last_owner(const HeadState& state, const std::function<void(const char*)>& step) const;
     [[nodiscard]] Result<bool> outcome_of(int error, const Head& next);
