@@ -38,6 +38,7 @@ TYPES_BYTES_MAX = 128 << 10
 OBJECT_HEADER = struct.Struct("<Q8xQ8xQ8x")
 ALLOCATED = 2
 RECORDS_AT_ONCE = 512
+RECORDS_OF_A_PAGE = 32
 ENTRIES_MAX = 1 << 24
 
 
@@ -117,30 +118,46 @@ def typed_object(base, number=None):
     return Object("root" if number is None else str(number), base + place + OBJECT_HEADER.size, size, name, class_bytes)
 
 
+def records_in(begin, end):
+    """The records of a directory that lie in [begin, end); None in the place of those that cannot be read."""
+    table = read(begin, end - begin)
+    if table is not None:
+        return list(RECORD.iter_unpack(table))
+    if end - begin <= RECORDS_OF_A_PAGE * RECORD.size:
+        return [None]
+    middle = begin + (end - begin) // RECORD.size // 2 * RECORD.size
+    return records_in(begin, middle) + records_in(middle, end)
+
+
 def handles_of(base):
-    """The objects that have handles in the pool that begins at `base`; none if no pool does."""
+    """The objects that have handles in the pool that begins at `base`, none if no pool does; and whether these are all that it has: of a
+    program that runs, pages that it has not touched may not be in memory yet, and cannot be read from outside."""
     head = read(base, HEADER.size)
     if head is None or not head.startswith(MAGIC):
         root = typed_object(base)
-        return [root] if root is not None else []
+        return ([root] if root is not None else []), True
     _, _, _, _, _, directory, capacity, _, _, _, entry_bytes, _ = HEADER.unpack(head)
-    found = []
+    found, are_all = [], True
     if entry_bytes != RECORD.size or capacity > ENTRIES_MAX:
-        return found
+        return found, are_all
+    table = base + directory
     for first in range(0, capacity, RECORDS_AT_ONCE):
-        count = min(RECORDS_AT_ONCE, capacity - first)
-        table = read(base + directory + first * RECORD.size, count * RECORD.size)
-        if table is None:
-            break
-        for hashed, address, size, name in RECORD.iter_unpack(table):
-            if hashed != 0:
+        for record in records_in(table + first * RECORD.size, table + min(first + RECORDS_AT_ONCE, capacity) * RECORD.size):
+            if record is None:
+                are_all = False
+            elif record[0] != 0:
+                _, address, size, name = record
                 place, own_size, class_name = object_at(address, size)
                 found.append(Object(text_in(name), place, own_size, class_name, own_size))
-    return found
+    return found, are_all
 
 
 def all_handles():
-    return sorted(handle for base in mapped_bases() for handle in handles_of(base))
+    """Sorted; and a sentence where there may be more, else empty."""
+    pools = [handles_of(base) for base in mapped_bases()]
+    note = "" if all(are_all for _, are_all in pools) else \
+        "a part of a pool is not in memory yet, and may have more: let the program go on, or start it with --recovery eager"
+    return sorted(handle for found, _ in pools for handle in found), note
 
 
 def type_named(name):
@@ -201,11 +218,12 @@ class Root(gdb.Function):
 
     def invoke(self, name, type_name=None):
         wanted = name.string()
-        for handle in all_handles():
+        handles, note = all_handles()
+        for handle in handles:
             if handle.name == wanted:
                 return pointer_to(handle, type_name)
-        known = ", ".join(handle.name for handle in all_handles()[:20])
-        raise gdb.GdbError(f'no pool has a handle "{wanted}"; there are: {known or "none"}')
+        known = ", ".join(handle.name for handle in handles[:20]) or "none"
+        raise gdb.GdbError(f'no pool has a handle "{wanted}"; there are: {known}{"; " if note else ""}{note}')
 
 
 class NumberedObject(gdb.Function):
@@ -236,12 +254,14 @@ class Roots(gdb.Command):
         super().__init__("stillpoint roots", gdb.COMMAND_DATA)
 
     def invoke(self, argument, from_tty):
-        handles = all_handles()
+        handles, note = all_handles()
         if not handles:
-            raise gdb.GdbError("no pool is mapped, or it has no handles")
+            raise gdb.GdbError(note or "no pool is mapped, or it has no handles")
         for handle in handles:
             kind = type_of(handle) or handle.class_name
             print(f"{handle.name}  {handle.address:#x}  {handle.size} bytes{f'  {kind}' if kind else ''}")
+        if note:
+            print(note)
 
 
 def children_of(value):
