@@ -2,7 +2,7 @@
 #   bench_programs  what `stillpoint bench` measures of the project's own, and what the parts' benchmarks do; other programs are built
 #                   when a benchmark asks for them (bench/driver/build.py): STILLPOINT_BENCH_ON_DEMAND
 #   everyday_programs, everyday_unit_tests  what `make test` runs: program_tests and unit_tests without benchmarks, fuzzers and the
-#                   folders of long tests (LongTests.cmake)
+#                   folders of long tests (LongTests.cmake); the former without stillpoint_sanitized_test's, too
 #   program_tests   test_programs without the tests of the layers, which `make test` runs under the sanitizers alone
 #   test_programs   every program that a test runs, with the product and all benchmarks but those that no test asks for:
 #                   STILLPOINT_BENCH_UNTESTED
@@ -46,6 +46,8 @@ foreach(folder IN LISTS long_folders)
         list(REMOVE_ITEM unit_programs ${long})
     endif()
 endforeach()
+get_property(sanitized GLOBAL PROPERTY STILLPOINT_SANITIZED_PROGRAMS)
+list(REMOVE_ITEM tests ${sanitized})
 add_custom_target(everyday_programs)
 add_dependencies(everyday_programs stillpoint_tool ${tests} ${layers} ${examples})
 add_custom_target(everyday_unit_tests)

@@ -144,6 +144,12 @@ function(stillpoint_unit_program target)
     add_dependencies(unit_tests ${target})
 endfunction()
 
+# stillpoint_sanitized_test(test program): unit tests that `make test` builds and runs under the sanitizers alone, as those of the layers.
+function(stillpoint_sanitized_test test program)
+    set_property(GLOBAL APPEND PROPERTY STILLPOINT_SANITIZED_PROGRAMS ${program})
+    set_property(TEST ${test} APPEND PROPERTY LABELS layer)
+endfunction()
+
 # stillpoint_quickly_compiled(target [SPEED]): debug information is line tables alone, and optimisation is little, unless SPEED is asked
 # for. For programs whose time is that of what they call; it halves the compiler's.
 function(stillpoint_quickly_compiled target)
