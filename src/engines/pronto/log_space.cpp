@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engines/pronto/log_layout.hpp"
+#include "os/clock.hpp"
 #include "os/own_mappings.hpp"
 
 namespace stillpoint::pronto {
@@ -29,6 +30,11 @@ void LogSpace::add_segment(const Segment& segment) noexcept
 
 void LogSpace::give_room_back() noexcept
 {
+    const std::uint64_t now_ns = os::monotonic_ns();
+    if (room_given_back_ns_ != 0 && now_ns - room_given_back_ns_ < between_returns_ns) {
+        return;
+    }
+    room_given_back_ns_ = now_ns;
     free_.give_room_back(LogPart::chunks_min, [this](ChunkIndex chunk) {
         if (mirrors_.capacity() != 0) {
             os::advise_own(mirror(chunk), chunk_bytes, MADV_DONTNEED);

@@ -50,12 +50,14 @@ public:
     void give_back(ChunkIndex chunk) noexcept { free_.give_back(chunk); }
     /// The disk had no room for the last chunk that was to be taken.
     [[nodiscard]] bool disk_is_full() const noexcept { return free_.disk_is_full(); }
-    /// Chunks that the logs have not needed lately give back their room on the disk, and in memory. One thread at a time.
+    /// Chunks that the logs have not needed lately give back their room on the disk, and in memory; each between_returns_ns at most, since
+    /// snapshots may follow each other quickly, and the next logs would take the room again, page by page. One thread at a time.
     void give_room_back() noexcept;
     /// Nothing was written for a while.
     void note_idle() noexcept
     {
         free_.forget_use();
+        room_given_back_ns_ = 0;
         give_room_back();
     }
     /// A list linked by ChunkState::next; its chunks are given back.
@@ -91,10 +93,11 @@ public:
 
 private:
     /// However little a snapshot copies, logs may grow by so much before it is due: the less, the shorter snapshots take.
-    static constexpr std::uint32_t floor_chunks_min = 4;   ///< 1 MiB
+    static constexpr std::uint32_t floor_chunks_min = 4;  ///< 1 MiB
     static constexpr std::uint32_t floor_chunks_max = 64;  ///< 16 MiB
     /// Snapshots take a fiftieth of the time, or less.
     static constexpr std::uint64_t time_between_snapshots = 50;
+    static constexpr std::uint64_t between_returns_ns = 10'000'000'000;
 
     FreeChunks free_;
     os::ReservedArray<ChunkState> states_;
@@ -104,6 +107,7 @@ private:
     std::atomic<std::uint32_t> snapshot_chunks_{floor_chunks_min};
     // For the snapshot thread alone.
     std::uint32_t floor_chunks_ = floor_chunks_min;
+    std::uint64_t room_given_back_ns_ = 0;  ///< 0: not yet, or nothing was written since
     std::uint64_t captured_ns_ = 0;  ///< 0: no snapshot yet
     std::uint64_t between_captures_ns_ = 0;
     sync::Atomic<std::uint32_t> returns_{0};
