@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 #include "core/result.hpp"
@@ -35,6 +36,11 @@ public:
     /// no_chunk: none is free, or the disk has no room for it.
     [[nodiscard]] ChunkIndex take() noexcept;
     void give_back(ChunkIndex chunk) noexcept;
+    [[nodiscard]] std::uint32_t chunks_with_room() noexcept
+    {
+        const std::lock_guard guard(lock_);
+        return with_room_;
+    }
     /// The disk had no room for the last one that was to be taken.
     [[nodiscard]] bool disk_is_full() const noexcept { return disk_is_full_.load(std::memory_order_relaxed); }
 

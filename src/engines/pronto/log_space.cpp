@@ -31,7 +31,7 @@ void LogSpace::add_segment(const Segment& segment) noexcept
 void LogSpace::give_room_back() noexcept
 {
     const std::uint64_t now_ns = os::monotonic_ns();
-    if (room_given_back_ns_ != 0 && now_ns - room_given_back_ns_ < between_returns_ns) {
+    if (free_.chunks_with_room() > returned_at_once_max && room_given_back_ns_ != 0 && now_ns - room_given_back_ns_ < between_returns_ns) {
         return;
     }
     room_given_back_ns_ = now_ns;
