@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "pool/replicated_pool.hpp"
 #include "support/pool_fixture.hpp"
@@ -104,6 +105,17 @@ protected:
             EXPECT_EQ(file.disk->cached, after.files.at(path).disk->cached) << path;
             EXPECT_EQ(file.disk->writer, after.files.at(path).disk->writer) << path;
         }
+    }
+
+    /// The pool here is made again, with value 2; `kills` gets what a kill leaves right before the new file has its name, and right after.
+    void make_again(ReplicaLevel level, std::vector<ReplicatedMachine::State>& kills)
+    {
+        run_both(1, level);
+        run_alone(ReplicatedMachine::replica(), 2);
+        machine_.around_replace.clear();
+        expect_opens_with(2);
+        kills = machine_.around_replace;
+        ASSERT_EQ(kills.size(), 2u);
     }
 
     ReplicatedMachine machine_;
@@ -400,16 +412,11 @@ TEST_F(ReplicatedPool, IsMadeAgainOverCrashesOfItsOpening)
     }
 }
 
-/// An opening that makes the pool here again, killed right before the new file has its name and right after.
 TEST_F(ReplicatedPool, KilledWhereTheNewFileGetsItsNameOpensAsIfItHadNotBeen)
 {
     for (const ReplicaLevel level : {ReplicaLevel::remote, ReplicaLevel::local}) {
-        run_both(1, level);
-        run_alone(ReplicatedMachine::replica(), 2);
-        machine_.around_replace.clear();
-        expect_opens_with(2);
-        const auto kills = machine_.around_replace;
-        ASSERT_EQ(kills.size(), 2u);
+        std::vector<ReplicatedMachine::State> kills;
+        ASSERT_NO_FATAL_FAILURE(make_again(level, kills));
         for (const ReplicatedMachine::State& killed : kills) {
             machine_.restore(killed);
             expect_opens_with(2);
@@ -427,12 +434,8 @@ TEST_F(ReplicatedPool, KilledWhereTheNewFileGetsItsNameOpensAsIfItHadNotBeen)
 
 TEST_F(ReplicatedPool, KilledWhereTheNewFileHasItsNameAndThenRunAloneIsRefused)
 {
-    run_both(1);
-    run_alone(ReplicatedMachine::replica(), 2);
-    machine_.around_replace.clear();
-    expect_opens_with(2);
-    const auto kills = machine_.around_replace;
-    ASSERT_EQ(kills.size(), 2u);
+    std::vector<ReplicatedMachine::State> kills;
+    ASSERT_NO_FATAL_FAILURE(make_again(ReplicaLevel::remote, kills));
     for (const ReplicatedMachine::State& killed : kills) {
         machine_.restore(killed);
         run_alone(machine_.local(), 3);
