@@ -36,6 +36,7 @@ public:
     /// no_chunk: none is free, or the disk has no room for it.
     [[nodiscard]] ChunkIndex take() noexcept;
     void give_back(ChunkIndex chunk) noexcept;
+    /// Free ones and those in use.
     [[nodiscard]] std::uint32_t chunks_with_room() noexcept
     {
         const std::lock_guard guard(lock_);
