@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sched.h>
 
+#include "arch/spin.hpp"
 #include "core/canary.hpp"
 
 namespace stillpoint::logs {
@@ -12,11 +13,7 @@ void wait_turn(unsigned& turns) noexcept
     // The other thread may have lost its CPU; with more threads than CPUs it often has.
     constexpr unsigned pauses = 64;
     if (++turns < pauses) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        asm volatile("yield");
-#endif
+        arch::spin_pause();
         return;
     }
     sched_yield();

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <sched.h>
 
+#include "arch/spin.hpp"
 #include "core/canary.hpp"
 #include "engines/pronto/entry_writer.hpp"
 #include "os/clock.hpp"
@@ -23,13 +24,6 @@ unsigned count_cpus() noexcept
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
-}
-
-void pause_briefly() noexcept
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
 }
 
 }  // namespace
@@ -102,7 +96,7 @@ bool Siblings::await(SiblingJob& job) noexcept
         if (round % pauses == pauses - 1) {
             sched_yield();
         } else {
-            pause_briefly();
+            arch::spin_pause();
         }
     }
     job.state.store(SiblingJob::idle, std::memory_order_relaxed);
@@ -152,7 +146,7 @@ void Siblings::loop(Sibling& self) noexcept
         if (do_jobs(self.number)) {
             idle_since_ns = os::monotonic_ns();
         } else if (os::monotonic_ns() - idle_since_ns < spin_ns) {
-            pause_briefly();
+            arch::spin_pause();
         } else {
             self.parked.store(1, std::memory_order_seq_cst);
             if (!do_jobs(self.number) && !stopping_.load(std::memory_order_acquire)) {

@@ -63,7 +63,7 @@ bool take_word(SyncState& state, std::uint32_t number, const Deadline& deadline,
         if (state.word.compare_exchange_strong(seen, number, std::memory_order_acquire)) {
             return true;
         }
-        spin_pause();
+        arch::spin_pause();
     }
     while (waits) {
         seen = 0;

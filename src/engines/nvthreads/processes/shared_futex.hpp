@@ -10,6 +10,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
+#include "arch/spin.hpp"
 #include "os/direct_call.hpp"
 
 namespace stillpoint::nvthreads::processes {
@@ -30,16 +31,6 @@ inline void shared_wake(const SharedWord& word, int count = INT_MAX) noexcept
     static_cast<void>(os::direct_call_result(SYS_futex, os::as_argument(&word), FUTEX_WAKE, count, 0, 0, 0));
 }
 
-/// Lets the other thread of a core, and the memory system, go on.
-inline void spin_pause() noexcept
-{
-#if defined(__x86_64__)
-    asm volatile("pause");
-#elif defined(__aarch64__)
-    asm volatile("isb");
-#endif
-}
-
 /// The holder is a thread's number, from 1.
 class OwnedLock {
 public:
@@ -50,7 +41,7 @@ public:
             if (word_.compare_exchange_weak(seen, holder, std::memory_order_acquire)) {
                 return;
             }
-            spin_pause();
+            arch::spin_pause();
         }
         while (true) {
             std::uint32_t seen = 0;
