@@ -38,18 +38,19 @@ struct LineList {
 };
 
 struct alignas(128) Thread {
-    /// Lines noted lately, so that few are noted twice in an epoch.
-    static constexpr std::size_t recent_count = 64;
+    /// Lines noted lately, so that few are noted twice in an epoch: one for each remainder of a line's number, told from the others by its
+    /// quotient. An address of an image has less than 2^50, so a quotient has 32 bits; 0 is that of no image.
+    static constexpr std::size_t recent_count = 4096;
 
-    bool is_inside = false;     ///< between restart points: its FASE has begun
-    bool is_allowed = false;    ///< between checkpoint_allow and checkpoint_prevent
-    bool has_written = false;   ///< something durable, since its last restart point
+    bool is_inside = false;  ///< between restart points: its FASE has begun
+    bool is_allowed = false;  ///< between checkpoint_allow and checkpoint_prevent
+    bool has_written = false;  ///< something durable, since its last restart point
     std::atomic<std::byte*> frame{nullptr};  ///< an SP_RESPCT_LOGGED_4 variable, or nullptr; its owner stores, others look
     std::atomic<std::uint64_t> recent_epoch{0};  ///< in which `recent` was noted; its owner stores, the checkpoint thread looks
-    std::array<std::uintptr_t, recent_count> recent{};
     std::array<LineList, 2> lists{};  ///< by the parity of the epoch
     std::atomic<bool> is_used{false};
-    Thread* next = nullptr;     ///< of all that were ever made
+    Thread* next = nullptr;  ///< of all that were ever made
+    std::array<std::uint32_t, recent_count> recent{};  ///< 16 KiB: a program's cache of the first level holds twice as much
 };
 
 /// The calling thread's; nullptr before its first use. Initial-exec: one instruction, and never a call that may allocate.
@@ -83,11 +84,13 @@ inline void set_active(bool on) noexcept { active.store(on, std::memory_order_re
     if (thread.recent_epoch.load(std::memory_order_relaxed) != epoch) [[unlikely]] {
         begin_epoch_of(thread, epoch);
     }
-    std::uintptr_t& recent = thread.recent[line / cache_line_bytes % Thread::recent_count];
-    if (recent == line) [[unlikely]] {
+    const std::uintptr_t number = line / cache_line_bytes;
+    const auto quotient = static_cast<std::uint32_t>(number / Thread::recent_count);
+    std::uint32_t& recent = thread.recent[number % Thread::recent_count];
+    if (recent == quotient) {
         return;
     }
-    recent = line;
+    recent = quotient;
     LineChunk* const last = thread.lists[epoch & 1].last;
     if (last != nullptr && last->count != LineChunk::capacity) [[likely]] {
         last->lines[last->count++] = line;
