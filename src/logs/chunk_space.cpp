@@ -66,7 +66,7 @@ ChunkIndex ChunkSpace::take(std::uint32_t count) noexcept
 
 void ChunkSpace::give_room_back() noexcept
 {
-    free_.give_room_back(LogPart::chunks_min, [this](ChunkIndex chunk) {
+    free_.give_room_back(LogPart::chunks_min, os::monotonic_ns(), [this](ChunkIndex chunk) {
         states_[chunk].is_populated = false;
         if (mirrors_.capacity() != 0) {
             os::advise_own(mirror(chunk), chunk_bytes, MADV_DONTNEED);

@@ -62,6 +62,12 @@ public:
     [[nodiscard]] bool disk_is_full() const noexcept { return free_.disk_is_full(); }
     /// Chunks that the logs have not needed lately give back their room on the disk, and in memory. One thread at a time.
     void give_room_back() noexcept;
+    /// Nothing was written for a while.
+    void note_idle() noexcept
+    {
+        free_.forget_use();
+        give_room_back();
+    }
     /// Chunks from `first` on, which no log has.
     void give_back_from(ChunkIndex first) noexcept;
     [[nodiscard]] std::uint64_t next_use() noexcept { return uses_.fetch_add(1, std::memory_order_relaxed) + 1; }

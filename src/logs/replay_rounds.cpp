@@ -165,8 +165,10 @@ CheckpointTurn ReplayRounds::take_round(bool last, bool even_if_empty) noexcept
     const GroupRecord goal = parts_.logs->replayable();
     if (outcome && !awaited && goal.marker <= point_.replayed) {
         statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
+        rest();
         return CheckpointTurn::nothing_to_do;
     }
+    room_is_kept_ = true;
     if (outcome) {
         outcome = replay_up_to(goal, last);
     }
@@ -427,6 +429,16 @@ void ReplayRounds::plan_next_round(std::uint64_t written_bytes) noexcept
 {
     if (parts_.pool->medium().byte_addressable()) {
         parts_.logs->space().replay_after(std::max(log_bytes_of_round_min, log_bytes_for_page_byte * written_bytes));
+    }
+}
+
+/// An interval in which nothing was written; some of them make a program that is idle.
+void ReplayRounds::rest() noexcept
+{
+    constexpr std::uint64_t idle_ns = 1'000'000'000;
+    if (room_is_kept_ && os::monotonic_ns() - newest_epoch_ns_ >= idle_ns) {
+        parts_.logs->space().note_idle();
+        room_is_kept_ = false;
     }
 }
 

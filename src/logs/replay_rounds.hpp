@@ -96,6 +96,7 @@ private:
     [[nodiscard]] Result<void> write_epoch(std::span<const std::uint32_t> pages, const std::byte* (*bytes_of)(ReplayRounds&, std::uint32_t),
                                            const ReplayPoint& point, bool clean) noexcept;
     [[nodiscard]] Result<void> write_replay_point(const ReplayPoint& point) noexcept;
+    void rest() noexcept;
     void give_chunks_back(Timestamp replayed) noexcept;
     void plan_next_round(std::uint64_t written_bytes) noexcept;
     [[nodiscard]] LogBytes log_bytes() const noexcept;
@@ -111,6 +112,7 @@ private:
     RoundSize round_size_;
     ReplayPoint point_{};
     std::uint64_t newest_epoch_ns_ = 0;  ///< when it was begun
+    bool room_is_kept_ = true;  ///< chunks may have room that an idle program does not need
     bool has_replayed_ = false;
     std::atomic<Timestamp> replayed_{0};
     Timestamp newest_replayed_ = 0;  ///< of a record of this run; 0: none

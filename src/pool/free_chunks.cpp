@@ -64,6 +64,17 @@ void FreeChunks::forget_use() noexcept
 {
     const std::lock_guard guard(lock_);
     kept_ = in_use_at_most_ = 0;
+    returned_ns_ = 0;
+}
+
+bool FreeChunks::is_return_due(std::uint64_t now_ns) noexcept
+{
+    const std::lock_guard guard(lock_);
+    if (with_room_ * chunk_bytes_ > returned_at_once_bytes_max && returned_ns_ != 0 && now_ns - returned_ns_ < between_returns_ns) {
+        return false;
+    }
+    returned_ns_ = now_ns;
+    return true;
 }
 
 std::uint32_t FreeChunks::chunks_to_keep(std::uint32_t least) noexcept

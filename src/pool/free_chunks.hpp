@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/result.hpp"
+#include "core/units.hpp"
 #include "media/medium.hpp"
 #include "os/futex.hpp"
 #include "os/reserved_array.hpp"
@@ -36,21 +37,19 @@ public:
     /// no_chunk: none is free, or the disk has no room for it.
     [[nodiscard]] ChunkIndex take() noexcept;
     void give_back(ChunkIndex chunk) noexcept;
-    /// Free ones and those in use.
-    [[nodiscard]] std::uint32_t chunks_with_room() noexcept
-    {
-        const std::lock_guard guard(lock_);
-        return with_room_;
-    }
     /// The disk had no room for the last one that was to be taken.
     [[nodiscard]] bool disk_is_full() const noexcept { return disk_is_full_.load(std::memory_order_relaxed); }
 
     /// Free chunks give their room back, those first that were not used for longest, but for as many as were in use at a time since the
-    /// last call, or three quarters of those that kept it then, and at least `least`. Not more than chunks_of_a_call. `released` is told
-    /// of each, while no thread can take it. One thread at a time.
+    /// last time, or three quarters of those that kept it then, and at least `least`. Not more than chunks_of_a_call. Where it is more than
+    /// a little, each between_returns_ns at most: logs come and go in less, and the next ones would take the room again, page by page.
+    /// `released` is told of each chunk, while no thread can take it. `now_ns`: os::monotonic_ns(). One thread at a time.
     template <class Released>
-    void give_room_back(std::uint32_t least, Released&& released) noexcept
+    void give_room_back(std::uint32_t least, std::uint64_t now_ns, Released&& released) noexcept
     {
+        if (!is_return_due(now_ns)) {
+            return;
+        }
         std::array<ChunkIndex, chunks_at_a_time> chunks;
         const std::uint32_t kept = chunks_to_keep(least);
         for (std::size_t given_back = 0; given_back < chunks_of_a_call;) {
@@ -67,7 +66,8 @@ public:
         }
     }
 
-    /// The next give_room_back keeps room for the chunks that are in use now, and for `least`: nothing needs others for a while.
+    /// The next give_room_back comes in time, and keeps room for the chunks that are in use now, and for `least`: nothing needs others for
+    /// a while. The thread that gives room back.
     void forget_use() noexcept;
 
     void reset_after_fork() noexcept { lock_.reset_after_fork(); }
@@ -75,7 +75,11 @@ public:
 private:
     static constexpr std::size_t chunks_at_a_time = 16;
     static constexpr std::size_t chunks_of_a_call = 1024;
+    static constexpr std::uint64_t between_returns_ns = 5'000'000'000;
+    static constexpr std::uint64_t returned_at_once_bytes_max = 8 * mib;  ///< so little is soon taken again
 
+    /// Notes that room is given back now, where that is due.
+    [[nodiscard]] bool is_return_due(std::uint64_t now_ns) noexcept;
     [[nodiscard]] std::uint32_t chunks_to_keep(std::uint32_t least) noexcept;
     /// Free chunks that have room, from those that were not used for longest on; `kept` chunks have room besides.
     [[nodiscard]] std::size_t take_unused(std::uint32_t kept, std::span<ChunkIndex> chunks) noexcept;
@@ -93,6 +97,7 @@ private:
     std::uint32_t with_room_ = 0;  ///< how many have it
     std::uint32_t in_use_at_most_ = 0;  ///< since room was given back
     std::uint32_t kept_ = 0;  ///< how many keep it: as many as were in use at a time, or a quarter less than before
+    std::uint64_t returned_ns_ = 0;  ///< when room was given back, for the thread that does; 0: not yet, or use is forgotten
     std::atomic<bool> disk_is_full_{false};
 };
 

@@ -19,12 +19,13 @@ constexpr std::uint32_t first_with_room = 8;
 
 class FreeChunksOn : public ::testing::Test {
 protected:
-    FreeChunksOn() : file_(std::make_shared<testing::PatchedFile>(std::vector<std::byte>(chunks * chunk_bytes))), medium_(file_)
+    explicit FreeChunksOn(std::uint64_t bytes_of_a_chunk = chunk_bytes)
+        : file_(std::make_shared<testing::PatchedFile>(std::vector<std::byte>(chunks * bytes_of_a_chunk))), medium_(file_)
     {
-        file_->leave_without_room({FileRange{first_with_room * chunk_bytes, chunks * chunk_bytes}, FileRange{}});
-        EXPECT_TRUE(free_.reserve(chunks, chunk_bytes, &medium_));
+        file_->leave_without_room({FileRange{first_with_room * bytes_of_a_chunk, chunks * bytes_of_a_chunk}, FileRange{}});
+        EXPECT_TRUE(free_.reserve(chunks, bytes_of_a_chunk, &medium_));
         for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
-            free_.add(chunk * chunk_bytes, false);
+            free_.add(chunk * bytes_of_a_chunk, false);
         }
         for (std::uint32_t chunk = chunks; chunk > 0; --chunk) {
             free_.give_back(chunk - 1);
@@ -47,14 +48,22 @@ protected:
     std::vector<ChunkIndex> give_room_back(std::uint32_t least)
     {
         std::vector<ChunkIndex> released;
-        free_.give_room_back(least, [&](ChunkIndex chunk) { released.push_back(chunk); });
+        free_.give_room_back(least, now_ns_, [&](ChunkIndex chunk) { released.push_back(chunk); });
         return released;
     }
+    void sleep_seconds(std::uint64_t seconds) { now_ns_ += seconds * 1'000'000'000; }
     [[nodiscard]] std::uint64_t chunks_with_room() const { return chunks - file_->bytes_without_room() / chunk_bytes; }
 
     std::shared_ptr<testing::PatchedFile> file_;
     testing::PatchedMedium medium_;
     FreeChunks free_;
+    std::uint64_t now_ns_ = 1;
+};
+
+/// 100 of them are more than a little.
+class LargeChunksOn : public FreeChunksOn {
+protected:
+    LargeChunksOn() : FreeChunksOn(256 * kib) {}
 };
 
 TEST_F(FreeChunksOn, TakesRoomWithTheChunk)
@@ -96,6 +105,30 @@ TEST_F(FreeChunksOn, KeepsLittleOnceItsUseIsForgotten)
     free_.forget_use();
     EXPECT_EQ(give_room_back(first_with_room).size(), 55 - first_with_room);
     EXPECT_EQ(chunks_with_room(), first_with_room);
+}
+
+TEST_F(LargeChunksOn, GiveMuchRoomBackEachFewSecondsAndLittleAtOnce)
+{
+    give_back(take(90));
+    EXPECT_TRUE(give_room_back(first_with_room).empty()) << "all were in use since the last time";
+    sleep_seconds(4);
+    EXPECT_TRUE(give_room_back(first_with_room).empty());
+    sleep_seconds(1);
+    EXPECT_EQ(give_room_back(first_with_room).size(), 23U);
+    for (int some_seconds = 0; some_seconds < 6; ++some_seconds) {
+        sleep_seconds(5);
+        static_cast<void>(give_room_back(first_with_room));
+    }
+    const auto little = give_room_back(first_with_room);
+    EXPECT_FALSE(little.empty()) << "no second has gone by";
+}
+
+TEST_F(LargeChunksOn, GiveRoomBackAtOnceWhenTheirUseIsForgotten)
+{
+    give_back(take(90));
+    static_cast<void>(give_room_back(first_with_room));
+    free_.forget_use();
+    EXPECT_EQ(give_room_back(first_with_room).size(), 90 - first_with_room);
 }
 
 TEST_F(FreeChunksOn, DoesNotTakeRoomFromChunksInUse)

@@ -30,12 +30,7 @@ void LogSpace::add_segment(const Segment& segment) noexcept
 
 void LogSpace::give_room_back() noexcept
 {
-    const std::uint64_t now_ns = os::monotonic_ns();
-    if (free_.chunks_with_room() > returned_at_once_max && room_given_back_ns_ != 0 && now_ns - room_given_back_ns_ < between_returns_ns) {
-        return;
-    }
-    room_given_back_ns_ = now_ns;
-    free_.give_room_back(LogPart::chunks_min, [this](ChunkIndex chunk) {
+    free_.give_room_back(LogPart::chunks_min, os::monotonic_ns(), [this](ChunkIndex chunk) {
         if (mirrors_.capacity() != 0) {
             os::advise_own(mirror(chunk), chunk_bytes, MADV_DONTNEED);
         }

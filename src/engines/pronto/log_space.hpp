@@ -50,15 +50,12 @@ public:
     void give_back(ChunkIndex chunk) noexcept { free_.give_back(chunk); }
     /// The disk had no room for the last chunk that was to be taken.
     [[nodiscard]] bool disk_is_full() const noexcept { return free_.disk_is_full(); }
-    /// Chunks that the logs have not needed lately give back their room on the disk, and in memory; where it is more than a little, each
-    /// between_returns_ns at most: snapshots may follow each other quickly, and the next logs would take the room again, page by page.
-    /// One thread at a time.
+    /// Chunks that the logs have not needed lately give back their room on the disk, and in memory. One thread at a time.
     void give_room_back() noexcept;
     /// Nothing was written for a while.
     void note_idle() noexcept
     {
         free_.forget_use();
-        room_given_back_ns_ = 0;
         give_room_back();
     }
     /// A list linked by ChunkState::next; its chunks are given back.
@@ -98,8 +95,6 @@ private:
     static constexpr std::uint32_t floor_chunks_max = 64;  ///< 16 MiB
     /// Snapshots take a fiftieth of the time, or less.
     static constexpr std::uint64_t time_between_snapshots = 50;
-    static constexpr std::uint64_t between_returns_ns = 5'000'000'000;
-    static constexpr std::uint32_t returned_at_once_max = 32;  ///< 8 MiB: so little is soon taken again
 
     FreeChunks free_;
     os::ReservedArray<ChunkState> states_;
@@ -109,7 +104,6 @@ private:
     std::atomic<std::uint32_t> snapshot_chunks_{floor_chunks_min};
     // For the snapshot thread alone.
     std::uint32_t floor_chunks_ = floor_chunks_min;
-    std::uint64_t room_given_back_ns_ = 0;  ///< 0: not yet, or nothing was written since
     std::uint64_t captured_ns_ = 0;  ///< 0: no snapshot yet
     std::uint64_t between_captures_ns_ = 0;
     sync::Atomic<std::uint32_t> returns_{0};
