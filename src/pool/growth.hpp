@@ -1,10 +1,9 @@
 #pragma once
 // Growth policy: how large an image becomes when it must grow. Pure arithmetic.
 //
-// A small image doubles; from 64 MiB on it grows by 64 MiB, and from 320 MiB on by a fifth of itself, so that little of the file lies
-// unused. Fixed steps would need too many segments: from the smallest image (4 MiB) to 1 TiB this takes 4 doublings, 4 steps of
-// 64 MiB and 45 steps of a fifth: with the first segment 54 of the 64 that a superblock holds. A larger first size or a larger request
-// only skips steps, since next_image_bytes() grows with its first argument.
+// A small image doubles, up to 64 MiB; from there on it grows by a fifth of itself, so that little of the file lies unused. From the
+// smallest image (4 MiB) to 1 TiB this takes 4 doublings and 54 steps of a fifth: with the first segment 59 of the 64 that a superblock
+// holds. A larger first size or a larger request only skips steps, since next_image_bytes() grows with its first argument.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,8 +20,8 @@ inline constexpr std::uint64_t granule_bytes = mib;
 [[nodiscard]] constexpr std::uint64_t next_image_bytes(std::uint64_t current, std::uint64_t maximum) noexcept
 {
     constexpr std::uint64_t small = 64 * mib;
-    const std::uint64_t step = std::max(std::min(current, small), current / 5);
-    return std::min(round_up(current + step, granule_bytes), maximum);
+    const std::uint64_t next = std::max(std::min(2 * current, small), current + current / 5);
+    return std::min(round_up(next, granule_bytes), maximum);
 }
 
 /// Segments that the policy still appends on the way from `current` to `maximum`.
@@ -35,6 +34,16 @@ inline constexpr std::uint64_t granule_bytes = mib;
     return count;
 }
 
-static_assert(segments_to_maximum(4 * mib, window_bytes) == 53);
+/// The next size where only so many segments are left, from 1: for small requests a pool may have used up many. Then several steps at once.
+[[nodiscard]] constexpr std::uint64_t next_of_few(std::uint64_t current, std::uint64_t maximum, std::size_t segments_left) noexcept
+{
+    std::uint64_t next = next_image_bytes(current, maximum);
+    while (1 + segments_to_maximum(next, maximum) > segments_left) {
+        next = next_image_bytes(next, maximum);
+    }
+    return next;
+}
+
+static_assert(segments_to_maximum(4 * mib, window_bytes) == 58);
 
 }  // namespace stillpoint::growth

@@ -346,10 +346,10 @@ Result<void> Pool::grow(std::uint64_t image_bytes, const EngineFormat& format)
                     maximum);
     }
     const std::uint64_t least = std::min(maximum, round_up(std::max(image_bytes, present + 1), growth::granule_bytes));
-    const std::uint64_t wanted = std::max(least, growth::next_image_bytes(present, maximum));
     if (opening_unrecorded_) {
         return plan_segment(least, format);
     }
+    const std::uint64_t wanted = std::max(least, growth::next_of_few(present, maximum, segments_max - segment_count_));
     auto grown = append_segment(wanted, format);
     // A disk that is nearly full may still hold what was asked for; but small segments must not
     // use up the records that the way to the maximum needs.
