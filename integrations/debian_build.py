@@ -82,6 +82,14 @@ def apply_patch(patch: pathlib.Path, target: pathlib.Path, log: pathlib.Path) ->
     step(["patch", "-p1", "--no-backup-if-mismatch", "-i", str(patch)], target, log)
 
 
+def configure(words: list[str], answers: pathlib.Path, target: pathlib.Path, log: pathlib.Path) -> None:
+    """Runs the source's configure. `answers` keeps what it finds out, for variants that differ in compilers and flags alone."""
+    step(["./configure", f"--cache-file={answers}", *words], target, log)
+    # Configure would refuse answers that were found with other flags.
+    kept = [line for line in answers.read_text().splitlines(keepends=True) if not line.startswith("ac_cv_env_")]
+    answers.write_text("".join(kept))
+
+
 def add_build_options(parser: argparse.ArgumentParser, program: str) -> None:
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/integrations" / program, help="where (default: %(default)s)")
     parser.add_argument("--stillpoint", type=pathlib.Path, default=ROOT / "build", help="Stillpoint's build (default: %(default)s)")

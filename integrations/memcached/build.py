@@ -25,14 +25,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import debian_source  # noqa: E402  (it lies beside this folder)
-from debian_build import (ROOT, add_build_options, apply_patch, begin_again, check_headers, check_library, exit_code_of,  # noqa: E402
-                          identity, is_built_from, linked_with, plain_compiler, step, stillpoint_compiler)
+from debian_build import (ROOT, add_build_options, apply_patch, begin_again, check_headers, check_library, configure,  # noqa: E402
+                          exit_code_of, identity, is_built_from, linked_with, plain_compiler, step, stillpoint_compiler)
 
 PATCHES = {"durable": HERE / "durable.patch", "hooks": HERE / "durable.patch", "breeze": HERE / "breeze.patch"}
 DEBIAN_CONFIGURE = ["--enable-sasl", "--enable-tls"]
 HEADERS = {"event2/event.h": "libevent-dev", "sasl/sasl.h": "libsasl2-dev", "openssl/ssl.h": "libssl-dev"}
 VARIANTS = ("stock", "durable", "hooks")
 OTHER_VARIANTS = ("breeze",)
+ANSWERS = "configure.answers"
 BREEZE_OBJECT = "memcached-assoc.o"  # the compiler logs its stores; elsewhere a store of durable bytes is announced by hand
 TEST_PROGRAMS = ["memcached-debug", "testapp", "timedrun", "sizes"]
 
@@ -68,7 +69,7 @@ def build(variant: str, folder: pathlib.Path, stillpoint_build: pathlib.Path, jo
             libraries = "-lstillpoint-layer-breeze -lstillpoint" if variant == "breeze" else "-lstillpoint"
             flags = [f"CFLAGS=-O2 -g -Wno-strict-prototypes -I{ROOT / 'include'}", f"LIBS={libraries}",
                      f"LDFLAGS={linked_with(stillpoint_build)}"]
-        step(["./configure", *DEBIAN_CONFIGURE, f"CC={compiler(variant, stillpoint_build)}", *flags], target, log)
+        configure([*DEBIAN_CONFIGURE, f"CC={compiler(variant, stillpoint_build)}", *flags], folder / ANSWERS, target, log)
         if variant == "breeze":
             step(["make", BREEZE_OBJECT, f"CC={stillpoint_compiler(stillpoint_build, '--runtime=breeze')}"], target, log)
         step(["make", f"-j{jobs}", "memcached"], target, log)
@@ -97,6 +98,7 @@ def build_all(chosen: list[str], arguments: argparse.Namespace) -> None:
     check_headers("memcached", HEADERS)
     if chosen != ["stock"]:
         check_library(stillpoint_build)
+    (arguments.folder / ANSWERS).unlink(missing_ok=True)  # of an earlier time; the machine may have changed
     for variant in chosen:
         try:
             print(build(variant, arguments.folder.resolve(), stillpoint_build, arguments.jobs, variant in arguments.with_tests.split(",")))
