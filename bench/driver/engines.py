@@ -220,6 +220,7 @@ class Installation:
     def load(self, path):
         """A peer that is a shared library, with what it says of itself."""
         library = Path(path).resolve()
+        make_sure_of([library])
         if not library.is_file():
             raise BenchError(f"--peer {path}: there is no such file")
         unnamed = Engine(library.name, "peer", "bench_worker_loaded", {}, "", library=str(library),

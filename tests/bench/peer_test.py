@@ -4,6 +4,7 @@
 Invariants:
 - The example and a peer in plain C, each built by one compiler command, are rows of the run under their own names, with ratio, latency
   and memory; what a peer does not offer is left out with the reason.
+- The glue of systems that Debian packages compiles without a warning, and a kill loses nothing of what it promises.
 - A library that is not a peer is refused before anything is measured, by one line that names it, with exit code 64.
 - A peer that fails leaves its cell, which says why; the others are measured, the results are written, and the exit code is 70.
 - Neither output nor threads of a peer disturb the bench.
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", "build")).resolve()
 COMMAND = BUILD / "bin" / "stillpoint"
 DOOR = ROOT / "bench/peer"
+GLUE = {"leveldb": "leveldb/db.h", "tkrzw": "tkrzw_dbm_hash.h", "wiredtiger": "wiredtiger.h"}
 IN_C = ROOT / "tests/bench/peers/mapped_table.c"
 FAILED = 70
 
@@ -66,6 +68,17 @@ class IsMeasured(Peer):
             self.assertEqual((row["kind"], row["loses"]), ("peer", "everything"), workload)
             for figure in ("rate", "to_volatile", "latency_ns", "memory_bytes", "memory_to_volatile"):
                 self.assertTrue(row[figure], f"{workload}: {figure}")
+
+    def test_systems_of_debian_and_they_lose_nothing(self):
+        here = [name for name, header in GLUE.items() if (Path("/usr/include") / header).exists()]
+        if not here:
+            self.skipTest(f"none of {', '.join(GLUE)} is installed")
+        libraries = [self.folder / f"lib{name}.so" for name in here]
+        for name, library in zip(here, libraries):
+            subprocess.run(["c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", DOOR / f"{name}.cpp", "-o",
+                            library, f"-l{name}"], check=True, timeout=120)
+        rows, _ = self.measured("--durability", "power", "--peer", ",".join(map(str, libraries)), "--workload", "hash_map")["hash_map"]
+        self.assertEqual({name: rows[name]["kill"]["operations_lost"] for name in here}, dict.fromkeys(here, 0))
 
     def test_one_in_c_beside_another_and_is_killed_without_loss(self):
         second = self.built("second.so", '-DNAME="second"', "-DWITHOUT_QUEUE", "-DWITHOUT_REMOVE")
