@@ -12,11 +12,17 @@ Programs in the shape of Phoenix and Parsec that keep nothing durable, under `st
 
 "processes": nvthreads with threads as processes, on the very program of the baseline. "threads": nvthreads with threads as threads, on
 the program compiled by `stillpoint c++ --runtime=nvthreads`, against the same Clang's. "uffd": pmthreads. The pool is empty and lies in
-shared memory. Ratios are times volatile's time: 1.15 is 15 % slower."""
+shared memory.
+
+Then structures whose time goes into locks: lists locked hand over hand, a map with a mutex for each bucket, a queue under one lock.
+"no pool": with the library preloaded, and no pool: what a program pays that is linked with it.
+
+Ratios are times volatile's time: 1.15 is 15 % slower."""
 SECONDS = 2
 SLICE_NS = 300_000_000
 PHOENIX = ("histogram", "kmeans", "linear_regression", "matrix_multiply", "string_match", "word_count", "reverse_index")
 PARSEC = ("dedup", "swaptions", "streamcluster")
+LOCKS = ("list", "skip_list", "hash_map", "queue")
 PLAIN, CLANG = "volatile", "volatile (Clang)"
 
 
@@ -24,8 +30,13 @@ def under(engine, *more):
     return (("engine", engine), ("durability", "power"), ("medium", "memory"), ("pool-size-mb", 16), *more)
 
 
-def sides(workload):
+def sides(workload, library):
+    """`library`: libstillpoint.so."""
     words = {"arguments": (workload,)}
+    if workload in LOCKS:
+        return {PLAIN: (Side(PLAIN, "bench_worker_volatile", is_baseline=True, **words),
+                        Side("no pool", "bench_worker_volatile", environment=(("LD_PRELOAD", str(library)),), **words),
+                        Side("uffd", "bench_worker_volatile", under("pmthreads"), **words))}
     return {PLAIN: (Side(PLAIN, "bench_worker_volatile", is_baseline=True, **words),
                     Side("processes", "bench_worker_volatile", under("nvthreads", ("threads", "processes")), **words),
                     Side("uffd", "bench_worker_volatile", under("pmthreads"), **words)),
@@ -34,7 +45,7 @@ def sides(workload):
 
 
 def add_options(parser):
-    every = [*PHOENIX, *PARSEC]
+    every = [*PHOENIX, *PARSEC, *LOCKS]
     parser.add_argument("--workload", nargs="+", default=every, choices=every, metavar="W", help="(default all)")
     parser.add_argument("--threads", type=int, default=2, metavar="N", help="(default 2)")
 
@@ -50,7 +61,7 @@ def measure(bench):
     slice_ns = SLICE_NS // (10 if bench.options.quick else 1)
     cells, left_out = [], []
     for workload in bench.options.workload:
-        for baseline, compared in sides(workload).items():
+        for baseline, compared in sides(workload, bench.options.binaries.parent / "lib/libstillpoint.so").items():
             with started(bench, compared, settings) as (processes, why_not):
                 left_out += why_not
                 if why_not and processes and processes[0].name != baseline:
@@ -66,7 +77,7 @@ def measure(bench):
 def means(cells):
     """{(suite, side): the geometric mean of its workloads}, as a list."""
     found = []
-    for suite, workloads in (("Phoenix", PHOENIX), ("Parsec", PARSEC)):
+    for suite, workloads in (("Phoenix", PHOENIX), ("Parsec", PARSEC), ("Locks", LOCKS)):
         for side in dict.fromkeys(cell["name"] for cell in cells):
             own = [cell["slower"]["median"] for cell in cells if cell["name"] == side and cell["workload"] in workloads]
             if own:
