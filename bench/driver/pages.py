@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from .benchmark import bench_of, parser
+from .build import can_be_made
 from .documents import read_json, write_json, write_text
 from .errors import FELL_SHORT, BenchError
 from .record import first_line, record
@@ -20,6 +21,8 @@ from .subruns import bench_document
 from .tables import duration, lines_of
 
 FORMAT_VERSION = 2
+SLICE_S, ROUNDS_OF_RUNS = 3, 5  # of runs of `stillpoint bench`: engines are judged by nothing shorter
+GLUE = Path(__file__).resolve().parents[1] / "peer"
 SLOW_LOAD = 0.5  # an average, for each CPU, that says that other work ran
 
 EXAMPLES = """\
@@ -63,9 +66,17 @@ def reached(bar):
     return " to ".join(dict.fromkeys(map(show, bar["values"][:1] + bar["values"][-1:]))) or "not measured"
 
 
+def with_glued_peers(binaries):
+    """Which of them can be built is a matter of Debian's packages (bench/worker/peers.cmake)."""
+    libraries = [binaries.parent / "lib" / f"libpeer_{source.stem}.so" for source in sorted(GLUE.glob("*.cpp"))]
+    here = [str(library) for library in libraries if can_be_made(library)]
+    return shlex.join(["--peer", ",".join(here)]) if here else ""
+
+
 @dataclasses.dataclass(frozen=True)
 class BenchRuns:
-    """A part that is runs of `stillpoint bench`. `commands`: (heading, arguments, bars); {disk} is a folder on a disk."""
+    """A part that is runs of `stillpoint bench`. `commands`: (heading, arguments, bars); {disk} is a folder on a disk,
+    {with_glued_peers} is --peer with the libraries of bench/peer that can be built here, or nothing."""
 
     TITLE: str
     SAYS: str
@@ -79,10 +90,13 @@ class BenchRuns:
         runs = []
         for heading, words, bars in self.commands:
             bench.progress.step("stillpoint bench " + words.split(" --engine")[0])
-            arguments = shlex.split(words.format(disk=bench.place.folders["file"]))
+            peers = with_glued_peers(bench.options.binaries)
+            arguments = shlex.split(words.format(disk=bench.place.folders["file"], with_glued_peers=peers))
             if not bench.options.quick:
                 arguments += [word for bar in bars for word in ("--bar", bar)]
-            runs.append({"heading": heading, "document": bench_document(bench.options, arguments)})
+            rounds = min(bench.options.repeat, ROUNDS_OF_RUNS)
+            runs.append({"heading": heading, "document": bench_document(bench.options, arguments, repeat=rounds,
+                                                                        seconds=max(bench.options.seconds, SLICE_S * rounds))})
         return {"runs": runs}
 
     def lines(self, result):

@@ -89,7 +89,7 @@ class Run:
         return measurements.of(arguments)
 
     def why_not_here(self, known):
-        return None if self.workload in known.workloads else "workload not yet here"
+        return None if self.workload in known.workloads else "a program that this bench does not have"
 
     def why_without(self, system, known):
         return known.why_without(system)

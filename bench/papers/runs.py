@@ -30,7 +30,7 @@ class Catalogue:
         if system.engine is None:
             return system.absent
         if system.engine not in self.engines:
-            return "engine not yet here"
+            return "an engine that this build does not have"
         state = self.engines[system.engine]["state"]
         return None if state == "here" else f"not here: {state}"
 

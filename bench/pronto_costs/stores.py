@@ -45,6 +45,13 @@ STRUCTURES = BenchRuns(
      ("memory, 4 KiB", f"--workload hash_map --mix 50:50 --value-size 4096 --size 100000 {USUAL} pronto,pronto-strings,pronto-sharded,peers",
       ("hash_map 50:50: pronto.best_volatile>=0.60", AS_FAST_AS_PEERS)),
      ("memory", f"--workload queue {USUAL} pronto,peers", ("queue: pronto.best_volatile>=0.50", AS_FAST_AS_PEERS))), rows_table)
+DOOR = BenchRuns(
+    "Maps against systems through the door, two threads",
+    "Debian's LevelDB, Tkrzw and WiredTiger, each by one file of glue ([leveldb.cpp](../../../bench/peer/leveldb.cpp) and its neighbours) for "
+    "`stillpoint bench --peer`: a call through a pointer into a library. Their files lie in shared memory too, where a sync costs a system call.",
+    (("memory", f"--workload hash_map --mix 90:10,50:50,10:90 {USUAL} pronto {{with_glued_peers}}", (AS_FAST_AS_PEERS,)),
+     ("memory, 4 KiB", f"--workload hash_map --mix 50:50 --value-size 4096 --size 100000 {USUAL} pronto {{with_glued_peers}}",
+      (AS_FAST_AS_PEERS,))), rows_table)
 BTREE = BenchRuns(
     "B+tree against libpmemobj, YCSB's mixes A and B (Figure 5.10)",
     "The B+tree of the bench ([btree.hpp](../../../bench/structures/btree.hpp)) inside a durable object, and the same tree with libpmemobj's "

@@ -45,7 +45,7 @@ class Known:
     engines_here = ["volatile", "engine"]
 
     def why_without(self, system):
-        return system.absent or (None if system.engine in self.engines_here else "engine not yet here")
+        return system.absent or (None if system.engine in self.engines_here else "an engine that this build does not have")
 
 
 class Said:
@@ -211,7 +211,7 @@ class ARow(unittest.TestCase):
         found, remarks = self.shown(self.document(1.5e6), systems=systems, stated=stated)
         self.assertEqual([(row.system, row.paper, row.note) for row in found],
                          [("engine", "no number", ""), ("theirs", "71x (§6)", "not ours")])
-        self.assertEqual(remarks, ["engine not yet here: later", "not ours: theirs"])
+        self.assertEqual(remarks, ["an engine that this build does not have: later", "not ours: theirs"])
 
     def test_says_that_a_run_failed_and_why(self):
         found, remarks = self.shown({"failed": "no room"}, stated=(figure.Stated("7x", "engine", "§6", {"system": "engine"}),))
