@@ -120,7 +120,9 @@ Thread& register_thread() noexcept
 
 void begin_epoch_of(Thread& thread, std::uint64_t epoch) noexcept
 {
-    thread.recent.fill(0);
+    if (thread.recent_epoch.load(std::memory_order_relaxed) >> 32 != epoch >> 32) {
+        thread.recent.fill(0);  // An epoch's lower half may come again.
+    }
     thread.recent_epoch.store(epoch, std::memory_order_relaxed);
 }
 
@@ -330,6 +332,7 @@ void CollectedLines::forget_all() noexcept
     CollectedLines(1).clear();
     for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
         thread->recent_epoch.store(0, std::memory_order_relaxed);
+        thread->recent.fill(0);  // The next pool may come to the same epoch, with the same addresses.
     }
 }
 

@@ -38,19 +38,19 @@ struct LineList {
 };
 
 struct alignas(128) Thread {
-    /// Lines noted lately, so that few are noted twice in an epoch: one for each remainder of a line's number, told from the others by its
-    /// quotient. An address of an image has less than 2^50, so a quotient has 32 bits; 0 is that of no image.
-    static constexpr std::size_t recent_count = 4096;
+    /// Lines noted lately, so that few are noted twice in an epoch: one for each remainder of a line's number, with the quotient in the
+    /// upper half and the epoch's lower half in the lower one. An address of an image has less than 2^49; a quotient of 0 is in none.
+    static constexpr std::size_t recent_count = 2048;
 
     bool is_inside = false;  ///< between restart points: its FASE has begun
     bool is_allowed = false;  ///< between checkpoint_allow and checkpoint_prevent
     bool has_written = false;  ///< something durable, since its last restart point
     std::atomic<std::byte*> frame{nullptr};  ///< an SP_RESPCT_LOGGED_4 variable, or nullptr; its owner stores, others look
-    std::atomic<std::uint64_t> recent_epoch{0};  ///< in which `recent` was noted; its owner stores, the checkpoint thread looks
+    std::atomic<std::uint64_t> recent_epoch{0};  ///< of the line noted last; its owner stores, the checkpoint thread looks
     std::array<LineList, 2> lists{};  ///< by the parity of the epoch
     std::atomic<bool> is_used{false};
     Thread* next = nullptr;  ///< of all that were ever made
-    std::array<std::uint32_t, recent_count> recent{};  ///< 16 KiB: a program's cache of the first level holds twice as much
+    std::array<std::uint64_t, recent_count> recent{};  ///< 16 KiB: a CPU's first cache holds twice as much
 };
 
 /// The calling thread's; nullptr before its first use. Initial-exec: one instruction, and never a call that may allocate.
@@ -85,12 +85,12 @@ inline void set_active(bool on) noexcept { active.store(on, std::memory_order_re
         begin_epoch_of(thread, epoch);
     }
     const std::uintptr_t number = line / cache_line_bytes;
-    const auto quotient = static_cast<std::uint32_t>(number / Thread::recent_count);
-    std::uint32_t& recent = thread.recent[number % Thread::recent_count];
-    if (recent == quotient) {
+    const std::uint64_t noted = number / Thread::recent_count << 32 | static_cast<std::uint32_t>(epoch);
+    std::uint64_t& recent = thread.recent[number % Thread::recent_count];
+    if (recent == noted) {
         return;
     }
-    recent = quotient;
+    recent = noted;
     LineChunk* const last = thread.lists[epoch & 1].last;
     if (last != nullptr && last->count != LineChunk::capacity) [[likely]] {
         last->lines[last->count++] = line;
