@@ -38,7 +38,7 @@ inline constexpr std::uint64_t granule_bytes = mib;
 [[nodiscard]] constexpr std::uint64_t next_of_few(std::uint64_t current, std::uint64_t maximum, std::size_t segments_left) noexcept
 {
     std::uint64_t next = next_image_bytes(current, maximum);
-    while (1 + segments_to_maximum(next, maximum) > segments_left) {
+    while (next < maximum && 1 + segments_to_maximum(next, maximum) > segments_left) {
         next = next_image_bytes(next, maximum);
     }
     return next;

@@ -395,8 +395,9 @@ TEST(PoolGrow, ReachesOneTebibyteWithinTheSegmentTable)
     }
     for (std::size_t left = 1; left <= Pool::segments_max; ++left) {
         std::size_t used = 0;
-        for (std::uint64_t size = 64 * mib; size < window_bytes; size = growth::next_of_few(size, window_bytes, left - used)) {
-            ASSERT_LT(used++, left) << "few segments are enough, each larger than it would be";
+        for (std::uint64_t size = 64 * mib; size < window_bytes; ++used) {
+            ASSERT_LT(used, left) << "few segments are enough, each larger than it would be";
+            size = growth::next_of_few(size, window_bytes, left - used);
         }
     }
 }
