@@ -7,18 +7,14 @@
 //   fail         transfers until one reports an error, and two more; prints "done 0 COUNT" and "error CODE"
 //   halfway      a transaction that has written and allocated when the process kills itself
 //   blocks       prints how many blocks of the heap are live
-//   room         prints how many bytes of the disk, or of shared memory, the pool's file has
-//   rest         does nothing for two and a half seconds
 //   show         "COUNT COUNT whole", or "torn": what the transactions keep together is not together
 //   die          kill -9
 
 #include <array>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -126,12 +122,6 @@ void show_blocks()
     print(sp_heap_stats(&figures) == SP_OK ? std::to_string(figures.live_blocks) + "\n" : "unknown\n");
 }
 
-void show_room(const char* pool)
-{
-    struct stat facts{};
-    print(stat(pool, &facts) == 0 ? std::to_string(facts.st_blocks * 512) + "\n" : "unknown\n");
-}
-
 void show()
 {
     long sum = 0;
@@ -176,10 +166,6 @@ int main(int argc, char** argv)
             stop_halfway();
         } else if (command == "blocks") {
             show_blocks();
-        } else if (command == "room") {
-            show_room(argv[1]);
-        } else if (command == "rest") {
-            std::this_thread::sleep_for(std::chrono::milliseconds(2500));
         } else if (command == "show") {
             show();
         } else if (command == "die") {

@@ -118,11 +118,6 @@ class OnMemory(Restarts, unittest.TestCase):
 class OnADisk(Restarts, unittest.TestCase):
     MEDIUM = "file"
 
-    def test_an_idle_program_gives_room_of_its_logs_back(self):
-        busy, idle = map(int, self.run_program("transfer=200000", "room", "rest", "room").split())
-        self.assertLess(idle, busy - (1 << 20))
-        self.assertEqual(self.counts(), [200000, 0])
-
     def test_a_medium_that_fails_is_told_by_each_commit_and_what_had_returned_is_kept(self):
         self.run_program("transfer=1")
         output = self.run_program("fail", STILLPOINT_FAULT="write:EIO@60:always").splitlines()
