@@ -66,7 +66,7 @@ class Measurements:
         key = shlex.join(arguments)
         known = self.document["runs"].get(key)
         if self.only_saved:
-            return known or {"failed": "not measured in this run"}
+            return known or {"failed": "left for another run"}
         if known is None or ("failed" in known and key not in self.retried):
             self.retried.add(key)
             self.progress.step(key)

@@ -69,7 +69,7 @@ class ReplayOfLogs(unittest.TestCase):
         links = found[-1]
         self.assertEqual(links.ours[2], "2 G/s (5.00, 4.00 to 8.00)")
         self.assertEqual(links.modelled, {4: "model: 4.00x of one (+0% at 2)"})
-        self.assertIn("not measured in this run", remarks[0])
+        self.assertIn("left for another run", remarks[0])
 
     def test_shows_the_misses_of_one_of_so_many_replayers(self):
         found, _ = shown(spht.TABLE_2, {logs_of("stamp_genome"): REPLAY})

@@ -353,7 +353,7 @@ class TheProgram(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             text = Path(folder, "page.md").read_text()
             self.assertIn("### Figure 11.", text)
-            self.assertIn("not measured in this run", text)
+            self.assertIn("left for another run", text)
             self.assertTrue(math.isclose(json.loads(Path(folder, "again.json").read_text())["measurements"]["load_before"], 0.1))
 
     def test_refuses_files_that_are_not_its_own_and_figures_that_are_not_there(self):
