@@ -88,15 +88,15 @@ class BenchRuns:
 
     def measure(self, bench):
         runs = []
+        places = {"disk": bench.place.folders["file"], "with_glued_peers": with_glued_peers(bench.options.binaries)}
+        rounds = min(bench.options.repeat, ROUNDS_OF_RUNS)
+        seconds = max(bench.options.seconds, SLICE_S * rounds)
         for heading, words, bars in self.commands:
             bench.progress.step("stillpoint bench " + words.split(" --engine")[0])
-            peers = with_glued_peers(bench.options.binaries)
-            arguments = shlex.split(words.format(disk=bench.place.folders["file"], with_glued_peers=peers))
+            arguments = shlex.split(words.format(**places))
             if not bench.options.quick:
                 arguments += [word for bar in bars for word in ("--bar", bar)]
-            rounds = min(bench.options.repeat, ROUNDS_OF_RUNS)
-            runs.append({"heading": heading, "document": bench_document(bench.options, arguments, repeat=rounds,
-                                                                        seconds=max(bench.options.seconds, SLICE_S * rounds))})
+            runs.append({"heading": heading, "document": bench_document(bench.options, arguments, seconds, rounds)})
         return {"runs": runs}
 
     def lines(self, result):

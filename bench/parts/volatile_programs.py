@@ -33,13 +33,13 @@ def under(engine, *more):
 def sides(workload, library):
     """`library`: libstillpoint.so."""
     words = {"arguments": (workload,)}
+    baseline = Side(PLAIN, "bench_worker_volatile", is_baseline=True, **words)
+    uffd = Side("uffd", "bench_worker_volatile", under("pmthreads"), **words)
     if workload in LOCKS:
-        return {PLAIN: (Side(PLAIN, "bench_worker_volatile", is_baseline=True, **words),
-                        Side("no pool", "bench_worker_volatile", environment=(("LD_PRELOAD", str(library)),), **words),
-                        Side("uffd", "bench_worker_volatile", under("pmthreads"), **words))}
-    return {PLAIN: (Side(PLAIN, "bench_worker_volatile", is_baseline=True, **words),
-                    Side("processes", "bench_worker_volatile", under("nvthreads", ("threads", "processes")), **words),
-                    Side("uffd", "bench_worker_volatile", under("pmthreads"), **words)),
+        no_pool = Side("no pool", "bench_worker_volatile", environment=(("LD_PRELOAD", str(library)),), **words)
+        return {PLAIN: (baseline, no_pool, uffd)}
+    processes = Side("processes", "bench_worker_volatile", under("nvthreads", ("threads", "processes")), **words)
+    return {PLAIN: (baseline, processes, uffd),
             CLANG: (Side(CLANG, "bench_worker_volatile_clang", is_baseline=True, **words),
                     Side("threads", "bench_worker_volatile_nvthreads", under("nvthreads"), **words))}
 
