@@ -53,6 +53,13 @@ bool is_of_another_tracker(const Campaign& campaign, const CanaryEntry& canary)
     });
 }
 
+/// How many bytes two names have in common, from their first on.
+std::size_t common_beginning(std::string_view one, std::string_view other)
+{
+    const auto end = std::mismatch(one.begin(), one.end(), other.begin(), other.end()).first;
+    return static_cast<std::size_t>(end - one.begin());
+}
+
 }  // namespace
 
 const std::vector<CanaryEntry>& canaries()
@@ -91,7 +98,12 @@ std::vector<Campaign> campaigns_against(const CanaryEntry& canary)
     if (likeliest == campaigns.end()) {
         throw std::runtime_error("canary " + canary.name + ": no campaign has \"" + canary.likeliest + "\" in its name");
     }
+    // After it, those that are most like it: of the same engine, then of the same kind.
+    const std::string name = likeliest->name;
     std::rotate(campaigns.begin(), likeliest, likeliest + 1);
+    std::stable_sort(campaigns.begin() + 1, campaigns.end(), [&](const Campaign& one, const Campaign& other) {
+        return common_beginning(one.name, name) > common_beginning(other.name, name);
+    });
     return campaigns;
 }
 
