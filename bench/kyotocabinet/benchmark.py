@@ -36,7 +36,7 @@ def add_options(parser):
     parser.add_argument("--records", type=int, default=200000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sets", type=int, default=50, help="percent of the operations (default 50)")
-    parser.add_argument("--slice-ms", type=int, default=300)
+    parser.add_argument("--slice-ms", type=int, default=3000, help="of a side in a round (default %(default)s)")
     parser.add_argument("--pairs", type=int, default=11, help="of each case of tcumttest; 0: none (default 11)")
     parser.add_argument("--tokyo-operations", type=int, default=200000, help="how much tcumttest does (default %(default)s)")
 
