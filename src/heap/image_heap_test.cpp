@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t first_max = 8 * mib;
 constexpr std::uint64_t second_max = 24 * mib;
 constexpr std::uint64_t third_max = 64 * mib;
-constexpr std::size_t sizes[] = {24, 640, 5000, 16384, 100000, 300000};
+constexpr std::size_t image_heap_sizes[] = {24, 640, 5000, 16384, 100000, 300000};
 
 /// A heap of at most first_max in addresses for third_max.
 class RaisedImage : public TestImage {
@@ -50,7 +50,7 @@ struct Filled {
 void fill(Heap& heap, std::vector<Filled>& filled)
 {
     for (std::size_t i = filled.size();; ++i) {
-        const std::size_t size = sizes[i % std::size(sizes)];
+        const std::size_t size = image_heap_sizes[i % std::size(image_heap_sizes)];
         auto* const block = static_cast<std::byte*>(heap.allocate(size));
         if (block == nullptr) {
             EXPECT_EQ(Heap::last_failure().code, SP_E_POOL_FULL);

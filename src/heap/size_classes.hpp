@@ -79,7 +79,7 @@ inline constexpr auto size_classes = [] {
     return size & (~size + 1);
 }
 
-namespace detail {
+namespace lookup_tables {
 constexpr std::uint8_t smallest_class_for(std::size_t size_bytes)
 {
     std::uint8_t c = 1;
@@ -100,7 +100,7 @@ constexpr auto make_lookup()
 inline constexpr std::size_t fine_bytes_max = 4096;
 inline constexpr auto fine_lookup = make_lookup<16, fine_bytes_max / 16 + 1>();
 inline constexpr auto coarse_lookup = make_lookup<256, small_bytes_max / 256 + 1>();
-}  // namespace detail
+}  // namespace lookup_tables
 
 /// A tag byte (heap_state.hpp) is a class, 1 to class_count, or of a kind of typed spans, from typed_tag on. A heap has a table of
 /// the classes of all of them, as long as this one; it is filled from this one.
@@ -112,10 +112,10 @@ inline constexpr std::uint32_t tag_end = typed_tag + typed_count_max;
 /// The smallest class that holds size_bytes <= small_bytes_max.
 [[nodiscard]] inline std::uint32_t class_for(std::size_t size_bytes) noexcept
 {
-    if (size_bytes <= detail::fine_bytes_max) [[likely]] {
-        return detail::fine_lookup[(size_bytes + 15) / 16];
+    if (size_bytes <= lookup_tables::fine_bytes_max) [[likely]] {
+        return lookup_tables::fine_lookup[(size_bytes + 15) / 16];
     }
-    return detail::coarse_lookup[(size_bytes + 255) / 256];
+    return lookup_tables::coarse_lookup[(size_bytes + 255) / 256];
 }
 
 /// How many blocks of a class a thread keeps to itself: 64 KiB of them, but at least 8 and at

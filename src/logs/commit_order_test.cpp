@@ -11,7 +11,7 @@
 namespace stillpoint::logs {
 namespace {
 
-class Order : public testing::Test {
+class Order : public ::testing::Test {
 protected:
     void SetUp() override
     {

@@ -19,7 +19,7 @@
 namespace stillpoint {
 namespace {
 
-constexpr std::uint64_t block_bytes = CopiedFile::block_bytes;
+constexpr std::uint64_t increment_block = CopiedFile::block_bytes;
 const IncrementedPool pool{{1, 2, 3}, "engine", 4};
 
 class IncrementTest : public testing::Test {
@@ -91,28 +91,28 @@ protected:
 
 TEST_F(IncrementTest, MakesTheNewStateOfTheOldOne)
 {
-    set_size(64 * block_bytes);
-    fill(0, 40 * block_bytes, 1);
+    set_size(64 * increment_block);
+    fill(0, 40 * increment_block, 1);
     const PageDigests base = digests_now();
     const std::string before = bytes_of(path("source"));
     fill(100, 1, 9);                                 // in the first block
-    fill(7 * block_bytes + 2 * page_bytes, 10, 2);   // one page
-    fill(20 * block_bytes, 2 * block_bytes, 0);      // cleared
-    fill(50 * block_bytes, page_bytes, 3);           // that was a hole
+    fill(7 * increment_block + 2 * page_bytes, 10, 2);   // one page
+    fill(20 * increment_block, 2 * increment_block, 0);      // cleared
+    fill(50 * increment_block, page_bytes, 3);           // that was a hole
     const layout::IncrementHeader made = make("increment", base, 2);
     EXPECT_EQ(made.changed_pages, 3U);
-    EXPECT_EQ(made.cleared_pages, 2 * block_bytes / page_bytes);
+    EXPECT_EQ(made.cleared_pages, 2 * increment_block / page_bytes);
     EXPECT_TRUE(added_to(before, "increment") == bytes_of(path("source")));
     EXPECT_LT(bytes_of(path("increment")).size(), 40 * page_bytes);
 }
 
 TEST_F(IncrementTest, IsMadeAfterAnIncrementWithoutTheWholeCopy)
 {
-    set_size(16 * block_bytes);
-    fill(0, 16 * block_bytes, 1);
+    set_size(16 * increment_block);
+    fill(0, 16 * increment_block, 1);
     const std::string first = bytes_of(path("source"));
     make("base", digests_now(), 1);
-    fill(3 * block_bytes, 1, 2);
+    fill(3 * increment_block, 1, 2);
     const auto base = IncrementFile::open(path("base"));
     ASSERT_TRUE(base);
     EXPECT_EQ(base->header().changed_pages, 0U);
@@ -125,15 +125,15 @@ TEST_F(IncrementTest, IsMadeAfterAnIncrementWithoutTheWholeCopy)
 TEST_F(IncrementTest, EqualsAnyStateAfterAnyOther)
 {
     std::mt19937 random(11);
-    set_size(20 * block_bytes);
+    set_size(20 * increment_block);
     for (int round = 0; round < 8; ++round) {
         const PageDigests base = digests_now();
         const std::string before = bytes_of(path("source"));
         for (auto change = random() % 6; change > 0; --change) {
-            const std::uint64_t begin = random() % (19 * block_bytes);
-            fill(begin, 1 + random() % (2 * block_bytes), random() % 3 == 0 ? 0 : static_cast<int>(random() % 250));
+            const std::uint64_t begin = random() % (19 * increment_block);
+            fill(begin, 1 + random() % (2 * increment_block), random() % 3 == 0 ? 0 : static_cast<int>(random() % 250));
         }
-        set_size((10 + random() % 20) * block_bytes + random() % 3 * page_bytes);
+        set_size((10 + random() % 20) * increment_block + random() % 3 * page_bytes);
         make("increment", base, 2);
         ASSERT_TRUE(added_to(before, "increment") == bytes_of(path("source"))) << round;
     }
@@ -141,7 +141,7 @@ TEST_F(IncrementTest, EqualsAnyStateAfterAnyOther)
 
 TEST_F(IncrementTest, RefusesEveryFlippedByteAndEveryCut)
 {
-    set_size(2 * block_bytes);
+    set_size(2 * increment_block);
     fill(0, 4 * page_bytes, 1);
     const PageDigests base = digests_now();
     fill(page_bytes, 1, 2);
@@ -171,7 +171,7 @@ TEST_F(IncrementTest, RefusesEveryFlippedByteAndEveryCut)
 
 TEST_F(IncrementTest, IsNoneUntilItIsFinishedAndIsWrittenAgainAfterAKill)
 {
-    set_size(4 * block_bytes);
+    set_size(4 * increment_block);
     {
         const auto begun = NewIncrement::open(path("increment"), 0600);
         ASSERT_TRUE(begun);

@@ -22,7 +22,7 @@
 namespace stillpoint {
 namespace {
 
-struct Way {
+struct KilledMedium {
     const char* name;
     MediumKind kind;
     bool disable_io_uring;
@@ -30,7 +30,7 @@ struct Way {
     Durability durability;
 };
 
-class KillTest : public testing::TestWithParam<Way> {
+class KillTest : public testing::TestWithParam<KilledMedium> {
 protected:
     [[nodiscard]] MediumOptions options(const std::string& faults = {}) const
     {
@@ -140,11 +140,11 @@ TEST_P(KillTest, LosesNothingThatWasSyncedAtAnyPersistPoint)
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, KillTest,
-                         testing::Values(Way{"queued_direct", MediumKind::file, false, false, Durability::power},
-                                         Way{"queued_page_cache", MediumKind::file, false, true, Durability::power},
-                                         Way{"pwritev", MediumKind::file, true, true, Durability::power},
-                                         Way{"process", MediumKind::file, false, false, Durability::process},
-                                         Way{"memory", MediumKind::memory, false, false, Durability::power}),
+                         testing::Values(KilledMedium{"queued_direct", MediumKind::file, false, false, Durability::power},
+                                         KilledMedium{"queued_page_cache", MediumKind::file, false, true, Durability::power},
+                                         KilledMedium{"pwritev", MediumKind::file, true, true, Durability::power},
+                                         KilledMedium{"process", MediumKind::file, false, false, Durability::process},
+                                         KilledMedium{"memory", MediumKind::memory, false, false, Durability::power}),
                          [](const auto& way) { return std::string(way.param.name); });
 
 // -- Writes that are in flight when the process dies ---------------------------------------

@@ -8,7 +8,7 @@ namespace stillpoint::os {
 
 namespace {
 
-struct Search {
+struct InstructionSearch {
     std::uintptr_t instruction;
     CodeLocation found;
 };
@@ -48,7 +48,7 @@ bool holds(const dl_phdr_info& module, std::uintptr_t address) noexcept
 
 int look_into(dl_phdr_info* module, std::size_t /*size*/, void* context)
 {
-    Search& search = *static_cast<Search*>(context);
+    InstructionSearch& search = *static_cast<InstructionSearch*>(context);
     if (!holds(*module, search.instruction)) {
         return 0;
     }
@@ -83,7 +83,7 @@ int look_into(dl_phdr_info* module, std::size_t /*size*/, void* context)
 
 CodeLocation locate_code(const void* instruction) noexcept
 {
-    Search search{reinterpret_cast<std::uintptr_t>(instruction), {}};
+    InstructionSearch search{reinterpret_cast<std::uintptr_t>(instruction), {}};
     dl_iterate_phdr(&look_into, &search);
     return search.found;
 }

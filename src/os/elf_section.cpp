@@ -59,7 +59,7 @@ std::uint64_t hash_of_build_id(const FileView& file, const Sections& sections)
     return 0;
 }
 
-struct Search {
+struct SectionSearch {
     std::string_view name;
     ElfW(Xword) wanted_flags;
     bool (*visit)(void* context, const LoadedSection& section);
@@ -81,7 +81,7 @@ bool is_mapped(const dl_phdr_info& module, const ElfW(Shdr) & section)
 
 int search_module(dl_phdr_info* module, std::size_t /*size*/, void* context)
 {
-    auto& search = *static_cast<Search*>(context);
+    auto& search = *static_cast<SectionSearch*>(context);
     const bool is_program = module->dlpi_name == nullptr || module->dlpi_name[0] == '\0';
     const char* path = is_program ? "/proc/self/exe" : module->dlpi_name;
     const FileView file(path);
@@ -137,14 +137,14 @@ bool add_to_collected(void* context, const LoadedSection& section)
 std::size_t find_sections(const char* name, LoadedSection* found, std::size_t capacity)
 {
     Collected collected{found, capacity, 0};
-    Search search{name, static_cast<ElfW(Xword)>(SHF_ALLOC | SHF_WRITE), &add_to_collected, &collected};
+    SectionSearch search{name, static_cast<ElfW(Xword)>(SHF_ALLOC | SHF_WRITE), &add_to_collected, &collected};
     dl_iterate_phdr(&search_module, &search);
     return collected.count;
 }
 
 void visit_sections(const char* name, bool (*visit)(void* context, const LoadedSection& section), void* context)
 {
-    Search search{name, static_cast<ElfW(Xword)>(SHF_ALLOC), visit, context};
+    SectionSearch search{name, static_cast<ElfW(Xword)>(SHF_ALLOC), visit, context};
     dl_iterate_phdr(&search_module, &search);
 }
 

@@ -107,7 +107,7 @@ bool has_ended(int pid) noexcept
 
 constexpr int attempts_for_unknown = 200;  ///< two seconds
 constexpr int attempts_for_dead = 3000;    ///< thirty
-constexpr timespec pause_between{0, 10'000'000};
+constexpr timespec pause_between_tries{0, 10'000'000};
 
 /// One byte far behind the end of any file: it keeps clear of locks that others may take on real bytes.
 struct flock queued_writes_mark() noexcept
@@ -135,7 +135,7 @@ int await_queued_writes(int fd) noexcept
         if (fcntl(fd, F_OFD_GETLK, &mark) != 0 || mark.l_type == F_UNLCK) {
             return 0;
         }
-        nanosleep(&pause_between, nullptr);
+        nanosleep(&pause_between_tries, nullptr);
     }
     return ETIMEDOUT;
 }
@@ -152,7 +152,7 @@ int lock_file(int fd, LockKind kind, const std::string& path, int& holder) noexc
         if (holder != 0 && !has_ended(holder)) {
             return error;
         }
-        nanosleep(&pause_between, nullptr);
+        nanosleep(&pause_between_tries, nullptr);
     }
     return error;
 }

@@ -35,7 +35,7 @@ constexpr std::uint32_t build_id = 4;
     return false;
 }
 
-int visit(dl_phdr_info* module, std::size_t /*size*/, void* context) noexcept
+int visit_module(dl_phdr_info* module, std::size_t /*size*/, void* context) noexcept
 {
     auto& found = *static_cast<GoModules*>(context);
     for (std::size_t i = 0; i < module->dlpi_phnum; ++i) {
@@ -56,7 +56,7 @@ int visit(dl_phdr_info* module, std::size_t /*size*/, void* context) noexcept
 GoModules loaded_go_modules() noexcept
 {
     GoModules found{};
-    dl_iterate_phdr(&visit, &found);
+    dl_iterate_phdr(&visit_module, &found);
     return found;
 }
 

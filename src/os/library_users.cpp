@@ -101,13 +101,13 @@ bool contains(const dl_phdr_info& module, const void* address) noexcept
     return false;
 }
 
-struct Search {
+struct UserSearch {
     const void* own_base;
 };
 
-int visit(dl_phdr_info* module, std::size_t /*size*/, void* context) noexcept
+int visit_user(dl_phdr_info* module, std::size_t /*size*/, void* context) noexcept
 {
-    const auto& search = *static_cast<const Search*>(context);
+    const auto& search = *static_cast<const UserSearch*>(context);
     if (contains(*module, reinterpret_cast<const void*>(&loaded_modules_use_this_library))) {
         return 0;
     }
@@ -118,8 +118,8 @@ int visit(dl_phdr_info* module, std::size_t /*size*/, void* context) noexcept
 
 bool loaded_modules_use_this_library() noexcept
 {
-    Search search{base_of_this_library()};
-    return dl_iterate_phdr(&visit, &search) != 0;
+    UserSearch search{base_of_this_library()};
+    return dl_iterate_phdr(&visit_user, &search) != 0;
 }
 
 }  // namespace stillpoint::os

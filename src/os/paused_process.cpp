@@ -19,7 +19,7 @@ namespace stillpoint::os {
 
 namespace {
 
-constexpr timespec pause_between{0, 200'000};
+constexpr timespec pause_between_looks{0, 200'000};
 constexpr std::uint64_t standing_wait_max_ns = 2'000'000'000;
 
 /// The state letter of /proc/PID/task/TID/stat: "TID (name) S ...", where the name may hold anything.
@@ -121,7 +121,7 @@ int PausedProcess::pause(int process, std::uint64_t max_ns) noexcept
             error = EBUSY;
             break;
         }
-        nanosleep(&pause_between, nullptr);
+        nanosleep(&pause_between_looks, nullptr);
     }
     if (error != 0) {
         go_on();

@@ -154,7 +154,7 @@ std::uint64_t identity_of(const FileView& file, const Sections& sections)
     return code;
 }
 
-struct Search {
+struct RecordSearch {
     std::vector<VariableSection> sections;
     const char* records;
 };
@@ -173,7 +173,7 @@ void add_names(VariableSection& found, const FileView& file, const Sections& hea
 
 bool add_section(void* context, const LoadedSection& section)
 {
-    auto& search = *static_cast<Search*>(context);
+    auto& search = *static_cast<RecordSearch*>(context);
     const FileView file(section.path);
     const Sections headers = sections_of(file);
     VariableSection found;
@@ -196,7 +196,7 @@ bool VariableSection::has_unnamed() const noexcept
 
 std::vector<VariableSection> find_variable_sections(const char* section, const char* records)
 {
-    Search search{{}, records};
+    RecordSearch search{{}, records};
     visit_sections(section, &add_section, &search);
     return std::move(search.sections);
 }

@@ -6,6 +6,7 @@
 #include "arch/checksum.hpp"
 #include "core/canary.hpp"
 #include "core/store_marks.hpp"
+#include "pool/corrupt.hpp"
 #include "pool/image_layout.hpp"
 
 // Open addressing with linear probing. Invariant: between the slot that a name hashes to and the
@@ -43,12 +44,6 @@ void note_record_store(const DirectoryRecord& record) noexcept
     if (!is_removed(Canary::directory_store_marks)) {
         note_block_state(&record, sizeof record);
     }
-}
-
-template <class... Args>
-auto corrupt(fmt::format_string<Args...> format, Args&&... args)
-{
-    return fail(SP_E_POOL_CORRUPT, 0, format, std::forward<Args>(args)...);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "arch/checksum.hpp"
 #include "core/store_marks.hpp"
+#include "pool/corrupt.hpp"
 #include "pool/directory_layout.hpp"
 #include "pool/image_header.hpp"
 #include "pool/image_layout.hpp"
@@ -32,12 +33,6 @@ std::uint64_t header_checksum(const ImageHeader& header) noexcept
     constexpr std::size_t after = before + sizeof(ImageHeader::checksum);
     const std::uint64_t head = checksum64(bytes, before, layout::image_checksum_seed);
     return checksum64(bytes + after, offsetof(ImageHeader, data_layout) - after, head);
-}
-
-template <class... Args>
-auto corrupt(fmt::format_string<Args...> format, Args&&... args)
-{
-    return fail(SP_E_POOL_CORRUPT, 0, format, std::forward<Args>(args)...);
 }
 
 Result<void> check_durable_globals(const ImageHeader& header)

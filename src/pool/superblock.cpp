@@ -31,7 +31,7 @@ bool has_magic(const Superblock& copy, const std::uint8_t (&magic)[8]) noexcept
 
 /// Names the field, so that a report of a bad pool can be acted on without a hex dump.
 template <class... Args>
-auto corrupt(std::string_view path, fmt::format_string<Args...> format, Args&&... args)
+auto corrupt_superblock(std::string_view path, fmt::format_string<Args...> format, Args&&... args)
 {
     char reason[256];
     const auto end = fmt::format_to_n(reason, sizeof reason, format, std::forward<Args>(args)...);
@@ -64,31 +64,32 @@ Result<void> validate_version(const Superblock& block, std::string_view path)
 Result<void> validate_identity(const Superblock& block, std::string_view path)
 {
     if (block.superblock_bytes != sizeof(Superblock) || block.page_bytes != page_bytes) {
-        return corrupt(path, "superblock_bytes is {} and page_bytes {}; both are 4096", block.superblock_bytes, block.page_bytes);
+        return corrupt_superblock(path, "superblock_bytes is {} and page_bytes {}; both are 4096", block.superblock_bytes,
+                                  block.page_bytes);
     }
     if (block.sequence == 0 || block.sequence > counter_max) {
-        return corrupt(path, "sequence is {}", block.sequence);
+        return corrupt_superblock(path, "sequence is {}", block.sequence);
     }
     if (block.generation == 0 || block.generation > counter_max) {
-        return corrupt(path, "generation is {}", block.generation);
+        return corrupt_superblock(path, "generation is {}", block.generation);
     }
     if (all_zero(block.uuid, sizeof block.uuid)) {
-        return corrupt(path, "uuid is zero");
+        return corrupt_superblock(path, "uuid is zero");
     }
     const std::size_t name_bytes = strnlen(block.engine_name, sizeof block.engine_name);
     if (name_bytes == sizeof block.engine_name) {
-        return corrupt(path, "engine_name is not terminated");
+        return corrupt_superblock(path, "engine_name is not terminated");
     }
     if (!valid_engine_name({block.engine_name, name_bytes}) ||
         !all_zero(block.engine_name + name_bytes, sizeof block.engine_name - name_bytes)) {
-        return corrupt(path, "engine_name is not 1 to 15 characters of a-z, 0-9, '-' and '_'");
+        return corrupt_superblock(path, "engine_name is not 1 to 15 characters of a-z, 0-9, '-' and '_'");
     }
     if (block.durability > 1) {
-        return corrupt(path, "durability is {}, not 0 (process) or 1 (power)", block.durability);
+        return corrupt_superblock(path, "durability is {}, not 0 (process) or 1 (power)", block.durability);
     }
     const bool extended = (block.feature_bits & layout::features_compatible_mask & ~layout::features_known) != 0;
     if (!extended && !all_zero(block.reserved, sizeof block.reserved)) {
-        return corrupt(path, "reserved bytes are not zero");
+        return corrupt_superblock(path, "reserved bytes are not zero");
     }
     return {};
 }
@@ -96,26 +97,28 @@ Result<void> validate_identity(const Superblock& block, std::string_view path)
 Result<void> validate_image(const Superblock& block, std::string_view path)
 {
     if (block.image_bytes_max > window_bytes || block.image_bytes_max % page_bytes != 0) {
-        return corrupt(path, "image_bytes_max is {}: not a multiple of {} up to {}", block.image_bytes_max, page_bytes, window_bytes);
+        return corrupt_superblock(path, "image_bytes_max is {}: not a multiple of {} up to {}", block.image_bytes_max, page_bytes,
+                                  window_bytes);
     }
     const bool is_raised = (block.feature_bits & layout::feature_raised_maximum) != 0;
     const std::uint64_t first_max = block.image_bytes_first_max;
     if (is_raised ? first_max < layout::image_bytes_min || first_max >= block.image_bytes_max || first_max % page_bytes != 0
                   : first_max != 0) {
-        return corrupt(path, "image_bytes_first_max is {} where the maximum {}", first_max,
-                       is_raised ? "was raised to more" : "was never raised");
+        return corrupt_superblock(path, "image_bytes_first_max is {} where the maximum {}", first_max,
+                                  is_raised ? "was raised to more" : "was never raised");
     }
     if (block.image_bytes < layout::image_bytes_min || block.image_bytes > block.image_bytes_max || block.image_bytes % page_bytes != 0) {
-        return corrupt(path, "image_bytes is {}: not a multiple of {} from {} to {}", block.image_bytes, page_bytes,
-                       layout::image_bytes_min, block.image_bytes_max);
+        return corrupt_superblock(path, "image_bytes is {}: not a multiple of {} from {} to {}", block.image_bytes, page_bytes,
+                                  layout::image_bytes_min, block.image_bytes_max);
     }
     if (block.base_address % layout::base_address_alignment != 0) {
-        return corrupt(path, "base_address {:#x} is not a multiple of {:#x}", block.base_address, layout::base_address_alignment);
+        return corrupt_superblock(path, "base_address {:#x} is not a multiple of {:#x}", block.base_address,
+                                  layout::base_address_alignment);
     }
     // The subtraction cannot wrap: both operands of the comparison are at most window_bytes.
     if (block.base_address < window_base || block.base_address - window_base > window_bytes - block.image_bytes_max) {
-        return corrupt(path, "base_address {:#x} with image_bytes_max {} leaves the window at {:#x}", block.base_address,
-                       block.image_bytes_max, window_base);
+        return corrupt_superblock(path, "base_address {:#x} with image_bytes_max {} leaves the window at {:#x}", block.base_address,
+                                  block.image_bytes_max, window_base);
     }
     return {};
 }
@@ -125,16 +128,16 @@ Result<void> validate_image(const Superblock& block, std::string_view path)
 Result<void> validate_segments(const Superblock& block, std::string_view path)
 {
     if (block.file_bytes % page_bytes != 0 || block.file_bytes / page_bytes > file_pages_max) {
-        return corrupt(path, "file_bytes is {}", block.file_bytes);
+        return corrupt_superblock(path, "file_bytes is {}", block.file_bytes);
     }
     const std::uint64_t file_pages = block.file_bytes / page_bytes;
     if (block.engine_area_first_page < layout::superblock_copies || block.engine_area_first_page > file_pages ||
         block.engine_area_pages > file_pages - block.engine_area_first_page) {
-        return corrupt(path, "engine area of {} pages at page {} is not inside pages {} to {}", block.engine_area_pages,
-                       block.engine_area_first_page, layout::superblock_copies, file_pages);
+        return corrupt_superblock(path, "engine area of {} pages at page {} is not inside pages {} to {}", block.engine_area_pages,
+                                  block.engine_area_first_page, layout::superblock_copies, file_pages);
     }
     if (block.segment_count == 0 || block.segment_count > layout::superblock_segments_max) {
-        return corrupt(path, "segment_count is {}, not 1 to {}", block.segment_count, layout::superblock_segments_max);
+        return corrupt_superblock(path, "segment_count is {}, not 1 to {}", block.segment_count, layout::superblock_segments_max);
     }
     const std::uint64_t image_pages = block.image_bytes / page_bytes;
     std::uint64_t next_image_page = 0;
@@ -143,24 +146,24 @@ Result<void> validate_segments(const Superblock& block, std::string_view path)
         const layout::SegmentRecord& segment = block.segments[i];
         if (segment.first_image_page != next_image_page || segment.image_pages == 0 ||
             segment.image_pages > image_pages - next_image_page) {
-            return corrupt(path, "segment {}: image pages {} + {} do not follow page {} of {}", i, segment.first_image_page,
-                           segment.image_pages, next_image_page, image_pages);
+            return corrupt_superblock(path, "segment {}: image pages {} + {} do not follow page {} of {}", i, segment.first_image_page,
+                                      segment.image_pages, next_image_page, image_pages);
         }
         if (segment.first_file_page < next_file_page || segment.first_file_page > file_pages || segment.file_pages == 0 ||
             segment.file_pages > file_pages - segment.first_file_page) {
-            return corrupt(path, "segment {}: file pages {} + {} are not inside pages {} to {}", i, segment.first_file_page,
-                           segment.file_pages, next_file_page, file_pages);
+            return corrupt_superblock(path, "segment {}: file pages {} + {} are not inside pages {} to {}", i, segment.first_file_page,
+                                      segment.file_pages, next_file_page, file_pages);
         }
         next_image_page += segment.image_pages;
         next_file_page = segment.first_file_page + segment.file_pages;
     }
     if (next_image_page != image_pages || next_file_page != file_pages) {
-        return corrupt(path, "segments end at image page {} and file page {}, not at {} and {}", next_image_page, next_file_page,
-                       image_pages, file_pages);
+        return corrupt_superblock(path, "segments end at image page {} and file page {}, not at {} and {}", next_image_page, next_file_page,
+                                  image_pages, file_pages);
     }
     const auto unused = std::span(block.segments).subspan(block.segment_count);
     if (!all_zero(unused.data(), unused.size_bytes())) {
-        return corrupt(path, "segment records from {} on are not zero", block.segment_count);
+        return corrupt_superblock(path, "segment records from {} on are not zero", block.segment_count);
     }
     return {};
 }
@@ -222,7 +225,7 @@ Result<std::size_t> choose_superblock(const SuperblockPair& pair, std::string_vi
         const std::uint64_t sequence0 = pair.copies[0].sequence;
         const std::uint64_t sequence1 = pair.copies[1].sequence;
         if (sequence0 == sequence1 && std::memcmp(&pair.copies[0], &pair.copies[1], sizeof pair.copies[0]) != 0) {
-            return corrupt(path, "its two copies differ under one sequence number, {}", sequence0);
+            return corrupt_superblock(path, "its two copies differ under one sequence number, {}", sequence0);
         }
         return std::size_t{sequence0 >= sequence1 ? 0U : 1U};
     }

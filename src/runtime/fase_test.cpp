@@ -19,7 +19,7 @@
 namespace stillpoint {
 namespace {
 
-constexpr std::uint64_t ms = 1'000'000;
+constexpr std::uint64_t one_ms = 1'000'000;
 
 class Fase : public testing::Test {
 protected:
@@ -174,13 +174,13 @@ TEST_F(Fase, APausedFaseLetsAStopPassAndGoesOn)
     while (stage.load() != 1) {
         os::futex_wait(stage, 0);
     }
-    EXPECT_TRUE(stop_threads(1000 * ms, [](void*) {}, nullptr).reached);
+    EXPECT_TRUE(stop_threads(1000 * one_ms, [](void*) {}, nullptr).reached);
     stage = 2;
     os::futex_wake(stage);
     while (stage.load() != 3) {
         os::futex_wait(stage, 2);
     }
-    EXPECT_FALSE(stop_threads(1 * ms, [](void*) {}, nullptr).reached);
+    EXPECT_FALSE(stop_threads(1 * one_ms, [](void*) {}, nullptr).reached);
     stage = 4;
     os::futex_wake(stage);
 }
@@ -231,7 +231,7 @@ TEST_F(Fase, ManyThreadsAtOnceGetTheirOwnRecords)
         });
     }
     all.clear();
-    EXPECT_TRUE(stop_threads(1000 * ms, [](void*) {}, nullptr).reached);
+    EXPECT_TRUE(stop_threads(1000 * one_ms, [](void*) {}, nullptr).reached);
 }
 
 TEST_F(Fase, OfAThreadThatEndsWithALockBlocksUntilThatLockIsReleased)
@@ -242,12 +242,12 @@ TEST_F(Fase, OfAThreadThatEndsWithALockBlocksUntilThatLockIsReleased)
         thread_id = gettid();
         fase_enter(&lock);
     }).join();
-    auto report = stop_threads(ms, [](void*) {}, nullptr);
+    auto report = stop_threads(one_ms, [](void*) {}, nullptr);
     EXPECT_FALSE(report.reached);
     EXPECT_EQ(report.blocker_lock, &lock);
     EXPECT_EQ(report.blocker_thread_id, thread_id);
     fase_leave(&lock);  // Released by another thread.
-    EXPECT_TRUE(stop_threads(1000 * ms, [](void*) {}, nullptr).reached);
+    EXPECT_TRUE(stop_threads(1000 * one_ms, [](void*) {}, nullptr).reached);
 }
 
 TEST_F(Fase, AStopLastsUntilAThreadThatWasHeldRunsAgain)
@@ -267,7 +267,7 @@ TEST_F(Fase, AStopLastsUntilAThreadThatWasHeldRunsAgain)
     });
     const std::uint64_t begun_ns = os::monotonic_ns();
     const StopReport stop = stop_threads(
-        1000 * ms,
+        1000 * one_ms,
         [](void* context) {
             static_cast<Facts*>(context)->stopped = true;
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -276,7 +276,7 @@ TEST_F(Fase, AStopLastsUntilAThreadThatWasHeldRunsAgain)
     ASSERT_TRUE(stop.reached);
     held.join();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));  // The caller has lost the CPU.
-    EXPECT_GE(stop_length_ns(stop), 20 * ms);
+    EXPECT_GE(stop_length_ns(stop), 20 * one_ms);
     EXPECT_LE(stop_length_ns(stop), facts.resumed_ns - begun_ns);
 }
 
@@ -294,7 +294,7 @@ TEST_F(Fase, OfAThreadThatEndsWithARobustMutexEndsWithTheThread)
             pthread_mutex_lock(&mutex);
         }
     }).join();
-    EXPECT_TRUE(stop_threads(1000 * ms, [](void*) {}, nullptr).reached);
+    EXPECT_TRUE(stop_threads(1000 * one_ms, [](void*) {}, nullptr).reached);
     EXPECT_EQ(pthread_mutex_lock(&mutex), EOWNERDEAD);
     pthread_mutex_consistent(&mutex);
     pthread_mutex_unlock(&mutex);
@@ -322,7 +322,7 @@ TEST_F(Fase, OfOtherThreadsDoesNotExistInAForkedChild)
         int lock = 0;
         fase_enter(&lock);
         fase_leave(&lock);
-        const bool reached = fase_activate() && stop_threads(1000 * ms, [](void*) {}, nullptr).reached;
+        const bool reached = fase_activate() && stop_threads(1000 * one_ms, [](void*) {}, nullptr).reached;
         _exit(reached ? 0 : 1);
     }
     int status = -1;

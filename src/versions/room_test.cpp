@@ -15,25 +15,25 @@ namespace {
 
 /// The image of a new pool that may grow to 16 GiB.
 constexpr std::uint64_t image_bytes = 9 * mib;
-constexpr std::uint64_t image_pages = image_bytes / page_bytes;
-const EngineFormat format{"room", 1, commit_area_pages, &segment_file_pages_with_deltas, 1, &only_data_pages_without_room};
-const Pool::CreateOptions options{format, image_bytes, 16 * gib};
+constexpr std::uint64_t room_pages = image_bytes / page_bytes;
+const EngineFormat room_format{"room", 1, commit_area_pages, &segment_file_pages_with_deltas, 1, &only_data_pages_without_room};
+const Pool::CreateOptions room_options{room_format, image_bytes, 16 * gib};
 
 /// A pool on a disk that counts what is written where it has no room, and the writer of its epochs.
 class RoomOn : public ::testing::TestWithParam<bool> {
 protected:
     void SetUp() override
     {
-        file_ = std::make_shared<testing::PatchedFile>(std::vector<std::byte>(*Pool::file_bytes_for(options)));
-        file_->leave_without_room(Pool::bytes_without_room(options));
-        ASSERT_TRUE(Pool::create(std::make_unique<testing::PatchedMedium>(file_), options));
+        file_ = std::make_shared<testing::PatchedFile>(std::vector<std::byte>(*Pool::file_bytes_for(room_options)));
+        file_->leave_without_room(Pool::bytes_without_room(room_options));
+        ASSERT_TRUE(Pool::create(std::make_unique<testing::PatchedMedium>(file_), room_options));
     }
     void open()
     {
         writer_.reset();
         table_.emplace();
         locations_.emplace();
-        auto pool = Pool::open(std::make_unique<testing::PatchedMedium>(file_, GetParam()), format);
+        auto pool = Pool::open(std::make_unique<testing::PatchedMedium>(file_, GetParam()), room_format);
         ASSERT_TRUE(pool);
         pool_.emplace(std::move(*pool));
         const auto state = recover_state(*pool_, *table_, *locations_, nullptr, nullptr);
@@ -47,7 +47,7 @@ protected:
     Result<void> write(std::uint64_t begin, std::uint64_t end)
     {
         writer_->begin(epoch_);
-        static std::byte copies[image_pages * page_bytes];
+        static std::byte copies[room_pages * page_bytes];
         for (std::uint64_t page = begin; page < end; ++page) {
             std::byte* const copy = copies + (page - begin) * page_bytes;
             std::memset(copy, static_cast<int>(epoch_ + 1), page_bytes);
@@ -55,7 +55,7 @@ protected:
                 return pass_on(written.error());
             }
         }
-        auto done = writer_->commit({epoch_, image_pages, 0, false});
+        auto done = writer_->commit({epoch_, room_pages, 0, false});
         ++epoch_;
         return done;
     }
@@ -72,11 +72,11 @@ protected:
 
 TEST_P(RoomOn, ASmallPoolTakesLittleOfTheDisk)
 {
-    EXPECT_LT(*Pool::file_bytes_for(options) - without_room(), 4 * mib);
+    EXPECT_LT(*Pool::file_bytes_for(room_options) - without_room(), 4 * mib);
     open();
     const std::uint64_t before = without_room();
     for (unsigned epoch = 0; epoch < 200; ++epoch) {  // The heap's spans, and the begin of its tables.
-        ASSERT_TRUE(write(image_pages - 240, image_pages));
+        ASSERT_TRUE(write(room_pages - 240, room_pages));
         ASSERT_TRUE(write(0, 20));
     }
     EXPECT_EQ(without_room(), before);
@@ -87,15 +87,15 @@ TEST_P(RoomOn, IsTakenWhenMorePagesAreWritten)
 {
     open();
     const std::uint64_t before = without_room();
-    ASSERT_TRUE(write(0, image_pages / 2));
+    ASSERT_TRUE(write(0, room_pages / 2));
     EXPECT_LT(without_room(), before);
     for (unsigned epoch = 0; epoch < 5; ++epoch) {
-        const auto written = write(0, image_pages);
+        const auto written = write(0, room_pages);
         ASSERT_TRUE(written) << written.error().text();
     }
     open();  // Copies lie where a new pool has no room.
     for (unsigned epoch = 0; epoch < 3; ++epoch) {
-        const auto written = write(0, image_pages);
+        const auto written = write(0, room_pages);
         ASSERT_TRUE(written) << written.error().text();
     }
     EXPECT_EQ(file_->writes_without_room(), 0U);
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Media, RoomOn, ::testing::Bool());
 TEST(Room, IsLeftOutOnlyWhereTheTablesAreLarge)
 {
     const auto without = [](std::uint64_t bytes, std::uint64_t maximum) {
-        const FileRange range = Pool::bytes_without_room({format, bytes, maximum}).front();
+        const FileRange range = Pool::bytes_without_room({room_format, bytes, maximum}).front();
         return range.end - range.begin;
     };
     EXPECT_EQ(without(4 * mib, 16 * mib), 0U);

@@ -29,7 +29,7 @@ void copy_if_marked() noexcept
     }
 }
 
-void copy_in_stop(void*) noexcept
+void copy_marked_in_stop(void*) noexcept
 {
     copy_if_marked();
     require(shared.datum_copied == shared.datum_finished, "a store whose mark was taken is not in the copy, or its mark was lost");
@@ -45,7 +45,7 @@ void collect_and_stop() noexcept
             shared.datum_copied = shared.datum.load(std::memory_order_relaxed);
         }
     }
-    require(stop_threads(for_ever_ns, &copy_in_stop, nullptr).reached, "an attempt without an end was withdrawn");
+    require(stop_threads(for_ever_ns, &copy_marked_in_stop, nullptr).reached, "an attempt without an end was withdrawn");
 }
 
 }  // namespace

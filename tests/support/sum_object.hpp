@@ -55,10 +55,11 @@ inline int equal(const void* one, const void* other) { return std::memcmp(one, o
 
 enum Method : std::uint32_t { add, add_or_throw, peek };
 
-inline constexpr sp_pronto_method methods[] = {{"add", "(u64)", 0, &replay_add},
-                                               {"add_or_throw", "(u64)", SP_PRONTO_UNCHANGED_BY_EXCEPTION, &replay_add},
-                                               {"peek", "()", 0, &replay_peek}};
-inline constexpr sp_pronto_type sum_type{"sum", sizeof(Sum), alignof(Sum), methods, std::size(methods), &construct, &destroy, &equal};
+inline constexpr sp_pronto_method sum_methods[] = {{"add", "(u64)", 0, &replay_add},
+                                                   {"add_or_throw", "(u64)", SP_PRONTO_UNCHANGED_BY_EXCEPTION, &replay_add},
+                                                   {"peek", "()", 0, &replay_peek}};
+inline constexpr sp_pronto_type sum_type{"sum",      sizeof(Sum), alignof(Sum), sum_methods, std::size(sum_methods),
+                                         &construct, &destroy,    &equal};
 
 inline Sum& open_sum(const char* name = "sum", const sp_pronto_type& type = sum_type)
 {

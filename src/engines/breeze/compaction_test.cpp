@@ -40,7 +40,7 @@ struct Table {
     Leaf* list;
     Leaf* ring;
     struct Many* many;
-    struct Bytes* bytes;
+    struct CompactedBytes* bytes;
     char* inside;  ///< of `bytes`
     nvm_weak gone[3];
     struct Unused* unused;
@@ -49,7 +49,7 @@ struct Many {
     std::uint64_t count;
     Leaf* leaves[1];  ///< and more
 };
-struct Bytes {
+struct CompactedBytes {
     std::uint64_t count;
     char bytes[8];  ///< and more
 };
@@ -65,7 +65,7 @@ NVM_TYPE(Choice, NVM_HAS_PTR_IF(Choice, content, tag, 1));
 NVM_TYPE(Table, NVM_HAS_STRUCT(Table, choices, Choice), NVM_HAS_PTR(Table, list), NVM_HAS_PTR(Table, ring), NVM_HAS_PTR(Table, many),
          NVM_HAS_PTR(Table, bytes), NVM_HAS_PTR(Table, inside), NVM_HAS_WEAK(Table, gone), NVM_HAS_PTR(Table, unused));
 NVM_TYPE(Many, NVM_HAS_PTR_TAIL(Many, leaves));
-NVM_TYPE(Bytes, NVM_HAS_TAIL(Bytes, bytes));
+NVM_TYPE(CompactedBytes, NVM_HAS_TAIL(CompactedBytes, bytes));
 NVM_TYPE(Unused);
 NVM_TYPE(Kept, NVM_HAS_PTR(Kept, leaf), NVM_IS_PINNED);
 
@@ -130,7 +130,7 @@ protected:
         for (std::uint64_t i = 0; i < many_count; ++i) {
             table->many->leaves[i] = leaves[i % list_length];
         }
-        table->bytes = make<Bytes>(pool, NVM_TYPE_ID(Bytes), sizeof(Bytes) + bytes_count);
+        table->bytes = make<CompactedBytes>(pool, NVM_TYPE_ID(CompactedBytes), sizeof(CompactedBytes) + bytes_count);
         for (std::uint64_t i = 0; i < bytes_count; ++i) {
             table->bytes->bytes[i] = static_cast<char>(i * 7);
         }

@@ -58,7 +58,7 @@ void add(NVM_POOL* pool, Lists& all, unsigned thread, std::uint64_t number)
     }
 }
 
-void check(NVM_POOL* pool, const Promises& promises)
+void check_promises(NVM_POOL* pool, const Promises& promises)
 {
     const auto* const all = static_cast<Lists*>(nvm_pool_root(pool));
     std::uint64_t reachable = 1;
@@ -102,7 +102,7 @@ void check(NVM_POOL* pool, const Promises& promises)
         _exit(10);
     }
     promises.base = facts.base_address;
-    check(pool, promises);
+    check_promises(pool, promises);
     auto& all = *static_cast<Lists*>(nvm_pool_root(pool));
     std::vector<std::thread> running;
     for (unsigned thread = 0; thread < threads; ++thread) {

@@ -40,7 +40,7 @@ std::uint64_t pools_to_salvage()
 }
 
 /// Many pages written whole, others by lines, in four epochs.
-int work(unsigned stage)
+int work_for_salvage(unsigned stage)
 {
     sp_fase_begin();
     auto* const bytes = static_cast<std::byte*>(sp_root("bytes", 120 * page_bytes));
@@ -60,7 +60,7 @@ Bytes pool_of_program()
     const std::string path = directory.file("test.pool");
     const auto body = [] {
         for (unsigned stage = 1; stage < 6; ++stage) {
-            if (work(stage) != SP_OK) {
+            if (work_for_salvage(stage) != SP_OK) {
                 return 1;
             }
         }

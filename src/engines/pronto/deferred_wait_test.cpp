@@ -15,7 +15,7 @@ namespace {
 using test::crash;
 using test::killed;
 
-class DeferredWait : public testing::TestWithParam<const char*> {
+class DeferredWait : public ::testing::TestWithParam<const char*> {
 protected:
     int run(const std::function<int()>& body)
     {
@@ -25,7 +25,7 @@ protected:
     std::string pool_ = directory_.file("test.pool");
 };
 
-INSTANTIATE_TEST_SUITE_P(Media, DeferredWait, testing::Values("medium=memory", "medium=file durability=process"),
+INSTANTIATE_TEST_SUITE_P(Media, DeferredWait, ::testing::Values("medium=memory", "medium=file durability=process"),
                          [](const auto& medium) { return "number" + std::to_string(medium.index); });
 
 /// As do_add(), but not waited for.
@@ -54,7 +54,7 @@ TEST_P(DeferredWait, MakesOperationsDurableThatCameBeforeTheTicket)
                   code = sp_pronto_wait(&newest, 60'000);
                   EXPECT_EQ(code, SP_OK);
                   EXPECT_EQ(sp_pronto_wait(&newest, 0), SP_OK);
-                  if (testing::Test::HasFailure()) {
+                  if (::testing::Test::HasFailure()) {
                       return 1;
                   }
                   crash();
@@ -86,7 +86,7 @@ TEST_P(DeferredWait, CountsOperationsOfItsOwnThread)
                   EXPECT_EQ(ticket.object, nullptr) << "nor did another for it";
                   EXPECT_EQ(sp_pronto_wait(&ticket, -1), SP_OK);
                   sp_pronto_defer_end(nullptr);
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }

@@ -42,7 +42,7 @@ std::uint64_t fences_of(const std::function<void()>& body)
     return fences_with_a_snapshot() - before - (before - first);
 }
 
-class Group : public testing::TestWithParam<const char*> {
+class Group : public ::testing::TestWithParam<const char*> {
 protected:
     int run(const std::function<int()>& body)
     {
@@ -54,7 +54,8 @@ protected:
     std::string pool_ = directory_.file("test.pool");
 };
 
-INSTANTIATE_TEST_SUITE_P(Media, Group, testing::Values("medium=memory", "medium=memory verify_replay=1", "medium=file durability=process"),
+INSTANTIATE_TEST_SUITE_P(Media, Group,
+                         ::testing::Values("medium=memory", "medium=memory verify_replay=1", "medium=file durability=process"),
                          [](const auto& medium) { return "number" + std::to_string(medium.index); });
 
 TEST_P(Group, SharesAFenceAndIsDurableAfterItsCommit)
@@ -76,7 +77,7 @@ TEST_P(Group, SharesAFenceAndIsDurableAfterItsCommit)
                   }
                   EXPECT_EQ(numbers_of(numbers).committed, operations);
                   EXPECT_EQ(numbers_of(numbers).durable, operations);
-                  if (testing::Test::HasFailure()) {
+                  if (::testing::Test::HasFailure()) {
                       return 1;
                   }
                   crash();
@@ -86,7 +87,7 @@ TEST_P(Group, SharesAFenceAndIsDurableAfterItsCommit)
                   const auto& numbers = get_object<durable::vector<std::uint64_t>>("numbers");
                   EXPECT_EQ(numbers.size(), operations);
                   EXPECT_EQ(numbers.back(), operations - 1);
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }
@@ -116,7 +117,7 @@ TEST_P(Group, TakesMoreThanItHasLinesForAndLongArgumentsAndSeveralObjects)
                   EXPECT_EQ(texts[7].size(), 300'000U);
                   EXPECT_EQ(texts[13].size(), 13U);
                   EXPECT_EQ(get_object<durable::vector<std::uint64_t>>("numbers").size(), 2 * operations);
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }
@@ -157,7 +158,7 @@ TEST_P(Group, CombinesOperationsOfManyThreads)
                       EXPECT_GE(number % each + 1, next[number / each] + 1);
                       next[number / each] = number % each + 1;
                   });
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }
@@ -230,7 +231,7 @@ TEST_P(Group, PassesExceptionsOnAndNumbersOthersInBetween)
                       thread.join();
                   }
                   EXPECT_EQ(thrown, threads * each / 10);
-                  if (testing::Test::HasFailure()) {
+                  if (::testing::Test::HasFailure()) {
                       return 1;
                   }
                   crash();
@@ -240,13 +241,13 @@ TEST_P(Group, PassesExceptionsOnAndNumbersOthersInBetween)
                   const auto& mixed = get_object<Mixed>("mixed");
                   EXPECT_EQ(mixed.total(), threads * (each / 10 * 45 + each / 100 * 2));
                   EXPECT_EQ(mixed.noted(2), each);
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }
 
 /// A pool of a layout that knows no entries which share a fence.
-class GroupInAnOlderPool : public testing::TestWithParam<std::size_t> {
+class GroupInAnOlderPool : public ::testing::TestWithParam<std::size_t> {
 protected:
     test::TemporaryDirectory directory_;
     const std::string pool_ = directory_.file("older.pool");
@@ -268,7 +269,7 @@ TEST_P(GroupInAnOlderPool, HasAFenceForEachOperationAndIsDurableAfterItsCommit)
                                                     filling.commit();
                                                 }),
                                                 operations);
-                                      if (testing::Test::HasFailure()) {
+                                      if (::testing::Test::HasFailure()) {
                                           return 1;
                                       }
                                       crash();
@@ -281,11 +282,11 @@ TEST_P(GroupInAnOlderPool, HasAFenceForEachOperationAndIsDurableAfterItsCommit)
                                           EXPECT_EQ(numbers.pop(), i);
                                       }
                                       EXPECT_FALSE(numbers.pop());
-                                      return testing::Test::HasFailure() ? 1 : 0;
+                                      return ::testing::Test::HasFailure() ? 1 : 0;
                                   }),
               0);
 }
-INSTANTIATE_TEST_SUITE_P(Layouts, GroupInAnOlderPool, testing::Range(std::size_t{0}, driver().more_formats.size()));
+INSTANTIATE_TEST_SUITE_P(Layouts, GroupInAnOlderPool, ::testing::Range(std::size_t{0}, driver().more_formats.size()));
 
 }  // namespace
 }  // namespace stillpoint::pronto

@@ -51,7 +51,7 @@ struct Digest {
     std::uint64_t sum;
 };
 
-void add_to(Digest& digest, const void* arguments, std::size_t bytes)
+void add_to_digest(Digest& digest, const void* arguments, std::size_t bytes)
 {
     const auto* const bytes_of_arguments = static_cast<const std::uint8_t*>(arguments);
     ++digest.count;
@@ -60,17 +60,18 @@ void add_to(Digest& digest, const void* arguments, std::size_t bytes)
     }
 }
 
-int replay_add(void* object, const void* arguments, std::size_t bytes)
+int replay_digest_add(void* object, const void* arguments, std::size_t bytes)
 {
-    add_to(*static_cast<Digest*>(object), arguments, bytes);
+    add_to_digest(*static_cast<Digest*>(object), arguments, bytes);
     return SP_OK;
 }
 
-void construct(void* memory, const void*, std::size_t) { new (memory) Digest{}; }
-void destroy(void*) {}
+void construct_digest(void* memory, const void*, std::size_t) { new (memory) Digest{}; }
+void destroy_digest(void*) {}
 
-constexpr sp_pronto_method methods[] = {{"add", "(bytes)", 0, &replay_add}};
-constexpr sp_pronto_type digest_type{"digest", sizeof(Digest), alignof(Digest), methods, std::size(methods), &construct, &destroy, nullptr};
+constexpr sp_pronto_method digest_methods[] = {{"add", "(bytes)", 0, &replay_digest_add}};
+constexpr sp_pronto_type digest_type{"digest",          sizeof(Digest),  alignof(Digest), digest_methods, std::size(digest_methods),
+                                     &construct_digest, &destroy_digest, nullptr};
 
 Bytes arguments_of(std::uint64_t number)
 {
@@ -85,7 +86,7 @@ Digest digest_after(std::uint64_t count)
     Digest digest{};
     for (std::uint64_t number = 1; number <= count; ++number) {
         const Bytes arguments = arguments_of(number);
-        add_to(digest, arguments.data(), arguments.size());
+        add_to_digest(digest, arguments.data(), arguments.size());
     }
     return digest;
 }
@@ -100,7 +101,7 @@ Digest& open_digest()
     return *static_cast<Digest*>(object);
 }
 
-void do_add(Digest& digest, std::uint64_t number)
+void do_add_to_digest(Digest& digest, std::uint64_t number)
 {
     const Bytes arguments = arguments_of(number);
     sp_pronto_operation operation;
@@ -111,7 +112,7 @@ void do_add(Digest& digest, std::uint64_t number)
     }
     std::memcpy(place, arguments.data(), arguments.size());
     sp_pronto_start_logging(&operation);
-    add_to(digest, place, arguments.size());
+    add_to_digest(digest, place, arguments.size());
     if (sp_pronto_commit(&operation) != SP_OK || sp_pronto_end(&operation, 0) != SP_OK) {
         throw std::runtime_error(sp_last_error());
     }
@@ -133,7 +134,7 @@ int leave_a_log()
 {
     Digest& digest = open_digest();
     for (std::uint64_t number = 1; number <= operations; ++number) {
-        do_add(digest, number);
+        do_add_to_digest(digest, number);
         if (number == before_snapshot && sp_checkpoint() != SP_OK) {
             return 1;
         }
@@ -149,7 +150,7 @@ int work_and_crash()
     Digest& digest = open_digest();
     const std::uint64_t found = digest.count;
     for (std::uint64_t i = 1; i <= done_afterwards; ++i) {
-        do_add(digest, found + i);
+        do_add_to_digest(digest, found + i);
         if (i % 2 == 0 && i < done_afterwards && sp_checkpoint() != SP_OK) {
             return 1;
         }
@@ -226,8 +227,8 @@ protected:
     /// Bits of the file that the engine reads besides the page versions.
     [[nodiscard]] std::vector<BitRange> ranges() const
     {
-        const auto patched = std::make_shared<testing::PatchedFile>(sound_);
-        const auto pool = Pool::open(std::make_unique<testing::PatchedMedium>(patched), driver().format, true);
+        const auto patched = std::make_shared<stillpoint::testing::PatchedFile>(sound_);
+        const auto pool = Pool::open(std::make_unique<stillpoint::testing::PatchedMedium>(patched), driver().format, true);
         const Segment segment = pool->segments()[0];
         std::vector<BitRange> ranges;
         for (std::uint64_t page = 0; page < engine_area_pages; ++page) {

@@ -27,7 +27,7 @@ using test::crash;
 using test::killed;
 using test::run_with_pool;
 
-std::uint64_t ballast_of(std::uint64_t numbers, std::size_t ballast)
+std::uint64_t ballast_of_all(std::uint64_t numbers, std::size_t ballast)
 {
     std::uint64_t sum = 0;
     for (std::uint64_t number = 1; number <= numbers; ++number) {
@@ -36,7 +36,7 @@ std::uint64_t ballast_of(std::uint64_t numbers, std::size_t ballast)
     return sum;
 }
 
-class ProntoOperations : public testing::TestWithParam<const char*> {
+class ProntoOperations : public ::testing::TestWithParam<const char*> {
 protected:
     int run(const std::function<int()>& body, const std::string& more = "pool_size_mb=16")
     {
@@ -54,8 +54,8 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Media, ProntoOperations,
-                         testing::Values("medium=memory pronto_logging=sync", "medium=memory pronto_logging=async",
-                                         "medium=file durability=process"),
+                         ::testing::Values("medium=memory pronto_logging=sync", "medium=memory pronto_logging=async",
+                                           "medium=file durability=process"),
                          [](const auto& medium) { return "number" + std::to_string(medium.index); });
 
 TEST_P(ProntoOperations, SurviveAKillOneByOne)
@@ -65,7 +65,7 @@ TEST_P(ProntoOperations, SurviveAKillOneByOne)
         ASSERT_EQ(run([&] {
                       Sum& sum = open_sum();
                       EXPECT_EQ(sum.count, runs * each_run);
-                      EXPECT_EQ(sum.ballast, ballast_of(runs * each_run, 700));
+                      EXPECT_EQ(sum.ballast, ballast_of_all(runs * each_run, 700));
                       for (std::uint64_t i = 1; i <= each_run; ++i) {
                           EXPECT_EQ(do_add(sum, runs * each_run + i, 700), SP_OK);
                       }
@@ -74,7 +74,7 @@ TEST_P(ProntoOperations, SurviveAKillOneByOne)
                       EXPECT_EQ(sp_pronto_numbers(&sum, &committed, &durable), SP_OK);
                       EXPECT_EQ(committed, (runs + 1) * each_run);
                       EXPECT_EQ(durable, committed);
-                      if (testing::Test::HasFailure()) {
+                      if (::testing::Test::HasFailure()) {
                           return 1;
                       }
                       crash();
@@ -104,7 +104,7 @@ TEST_P(ProntoOperations, WrapAroundTheLogWhileThreadsHoldALockAroundThem)
                           worker.join();
                       }
                       EXPECT_EQ(sum.count, threads * operations);
-                      if (testing::Test::HasFailure()) {
+                      if (::testing::Test::HasFailure()) {
                           return 1;
                       }
                       crash();
@@ -122,7 +122,7 @@ TEST_P(ProntoOperations, WithMoreArgumentsThanAChunkAreLoggedInParts)
                   EXPECT_EQ(do_add(sum, 1, large), SP_OK) << sp_last_error();
                   EXPECT_EQ(do_add(sum, 2, 10), SP_OK);
                   EXPECT_EQ(do_add(sum, 3, 100'000'000), SP_E_INVALID_ARGUMENT);
-                  if (testing::Test::HasFailure()) {
+                  if (::testing::Test::HasFailure()) {
                       return 1;
                   }
                   crash();
@@ -132,7 +132,7 @@ TEST_P(ProntoOperations, WithMoreArgumentsThanAChunkAreLoggedInParts)
                   const Sum& sum = open_sum();
                   EXPECT_EQ(sum.count, 2U);
                   EXPECT_EQ(sum.ballast, large + 2 * 10);
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }
@@ -156,7 +156,7 @@ TEST_P(ProntoOperations, EndedByAnExceptionAreRolledOutOfTheLogOrRefuseTheObject
                   EXPECT_EQ(do_add(sum, 4), SP_E_OBJECT_REFUSED);
                   EXPECT_NE(sp_pronto_snapshot(), SP_OK);
                   EXPECT_EQ(do_add(other, 9), SP_OK) << sp_last_error();
-                  return testing::Test::HasFailure() ? 1 : 0;  // A normal end: what was refused must not become durable.
+                  return ::testing::Test::HasFailure() ? 1 : 0;  // A normal end: what was refused must not become durable.
               }),
               0);
     EXPECT_EQ(run([] {
@@ -164,7 +164,7 @@ TEST_P(ProntoOperations, EndedByAnExceptionAreRolledOutOfTheLogOrRefuseTheObject
                   EXPECT_EQ(sum.count, 3U);
                   EXPECT_EQ(sum.total, 1U + 2 + 3);
                   EXPECT_EQ(open_sum("other").total, 9U);
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }
@@ -185,7 +185,7 @@ TEST_P(ProntoOperations, InsideAnotherOneAreItsOwnOrRefused)
                   EXPECT_EQ(committed, 1U);
                   Sum elsewhere{};
                   EXPECT_EQ(do_add(elsewhere, 1), SP_E_INVALID_ARGUMENT);
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }
@@ -206,7 +206,7 @@ TEST_P(ProntoOperations, ThatDependOnMoreThanTheObjectAreFound)
                       EXPECT_NE(std::string(sp_last_error()).find("peek"), std::string::npos) << sp_last_error();
                       EXPECT_EQ(sp_pronto_end(&operation, 0), SP_OK);
                       EXPECT_EQ(do_add(sum, 2), SP_E_NOT_DETERMINISTIC);
-                      return testing::Test::HasFailure() ? 1 : 0;
+                      return ::testing::Test::HasFailure() ? 1 : 0;
                   },
                   "verify_replay"),
               0);
@@ -246,7 +246,7 @@ TEST_P(ProntoOperations, ThatCommitInAnotherOrderThanTheirLocksAreReported)
                       early.join();
                       EXPECT_EQ(do_add(sum, 3, 0, add, hold), SP_OK);
                       EXPECT_EQ(commit_order::reported(), 1U);
-                      return testing::Test::HasFailure() ? 1 : 0;
+                      return ::testing::Test::HasFailure() ? 1 : 0;
                   },
                   "check_commit_order"),
               0);
@@ -262,12 +262,12 @@ TEST_P(ProntoOperations, AreFoundAgainByTheNamesOfTheirMethods)
                   return 0;
               }),
               killed);
-    static constexpr sp_pronto_method changed[] = {{"add", "(i32)", 0, &replay_nothing}, methods[1], methods[2]};
+    static constexpr sp_pronto_method changed[] = {{"add", "(i32)", 0, &replay_nothing}, sum_methods[1], sum_methods[2]};
     static constexpr sp_pronto_type with_changed{"sum", sizeof(Sum), alignof(Sum), changed, 3, &construct, &destroy, nullptr};
-    static constexpr sp_pronto_method fewer[] = {methods[0]};
+    static constexpr sp_pronto_method fewer[] = {sum_methods[0]};
     static constexpr sp_pronto_type with_fewer{"sum", sizeof(Sum), alignof(Sum), fewer, 1, &construct, &destroy, nullptr};
-    static constexpr sp_pronto_type larger{"sum", sizeof(Sum) + 8, alignof(Sum), methods, 3, &construct, &destroy, nullptr};
-    static constexpr sp_pronto_type other{"other", sizeof(Sum), alignof(Sum), methods, 3, &construct, &destroy, nullptr};
+    static constexpr sp_pronto_type larger{"sum", sizeof(Sum) + 8, alignof(Sum), sum_methods, 3, &construct, &destroy, nullptr};
+    static constexpr sp_pronto_type other{"other", sizeof(Sum), alignof(Sum), sum_methods, 3, &construct, &destroy, nullptr};
     const auto refused = [&](const sp_pronto_type& type, const char* named) {
         return run([&] {
             static_cast<void>(sp_pronto_register(&type));
@@ -275,7 +275,7 @@ TEST_P(ProntoOperations, AreFoundAgainByTheNamesOfTheirMethods)
             EXPECT_EQ(sp_pronto_object(&type, "sum", SP_PRONTO_ACCEPT_CHANGED_METHODS, nullptr, 0, &error), nullptr);
             EXPECT_EQ(error, SP_E_OBJECT_TYPE);
             EXPECT_NE(std::string(sp_last_error()).find(named), std::string::npos) << sp_last_error();
-            if (testing::Test::HasFailure()) {
+            if (::testing::Test::HasFailure()) {
                 return 1;
             }
             crash();
@@ -286,14 +286,15 @@ TEST_P(ProntoOperations, AreFoundAgainByTheNamesOfTheirMethods)
     EXPECT_EQ(refused(larger, "bytes"), killed);
     EXPECT_EQ(refused(other, "other"), killed);
     // Another order, and one more, used at once.
-    static constexpr sp_pronto_method reordered[] = {methods[2], {"add_more", "(u64,u64)", 0, &replay_add}, methods[1], methods[0]};
+    static constexpr sp_pronto_method reordered[] = {
+        sum_methods[2], {"add_more", "(u64,u64)", 0, &replay_add}, sum_methods[1], sum_methods[0]};
     static constexpr sp_pronto_type with_more{"sum", sizeof(Sum), alignof(Sum), reordered, 4, &construct, &destroy, &equal};
     ASSERT_EQ(run([] {
                   Sum& sum = open_sum("sum", with_more);
                   EXPECT_EQ(sum.total, 3U);
                   EXPECT_EQ(do_add(sum, 3, 0, 3), SP_OK);
                   EXPECT_EQ(do_add(sum, 4, 0, 1), SP_OK);
-                  if (testing::Test::HasFailure()) {
+                  if (::testing::Test::HasFailure()) {
                       return 1;
                   }
                   crash();
@@ -306,7 +307,7 @@ TEST_P(ProntoOperations, AreFoundAgainByTheNamesOfTheirMethods)
                   EXPECT_EQ(sp_pronto_object(&with_changed, "sum", 0, nullptr, 0, nullptr), nullptr);
                   EXPECT_NE(sp_pronto_object(&with_changed, "sum", SP_PRONTO_ACCEPT_CHANGED_METHODS, nullptr, 0, nullptr), nullptr)
                       << sp_last_error();
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }
@@ -318,7 +319,7 @@ TEST_P(ProntoOperations, OfADeletedObjectAreGone)
                   EXPECT_EQ(sp_pronto_delete("sum"), SP_OK) << sp_last_error();
                   EXPECT_EQ(sp_pronto_delete("sum"), SP_E_HANDLE_MISSING);
                   EXPECT_EQ(do_add(open_sum(), 5), SP_OK);
-                  if (testing::Test::HasFailure()) {
+                  if (::testing::Test::HasFailure()) {
                       return 1;
                   }
                   crash();
@@ -340,7 +341,7 @@ TEST_P(ProntoOperations, OfManyObjectsAreRecoveredTogether)
                           EXPECT_EQ(do_add(*sums[i], number * i, 100), SP_OK);
                       }
                   }
-                  if (testing::Test::HasFailure()) {
+                  if (::testing::Test::HasFailure()) {
                       return 1;
                   }
                   crash();
@@ -350,7 +351,7 @@ TEST_P(ProntoOperations, OfManyObjectsAreRecoveredTogether)
                   for (std::uint64_t i = 0; i < objects; ++i) {
                       EXPECT_EQ(open_sum(("sum" + std::to_string(i)).c_str()).total, 210 * i);
                   }
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }

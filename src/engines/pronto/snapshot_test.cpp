@@ -84,7 +84,7 @@ private:
     std::vector<std::thread> threads_;
 };
 
-class ProntoSnapshots : public testing::TestWithParam<const char*> {
+class ProntoSnapshots : public ::testing::TestWithParam<const char*> {
 protected:
     int run(const std::function<int()>& body, const std::string& more = "")
     {
@@ -95,8 +95,9 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Configurations, ProntoSnapshots,
-                         testing::Values("medium=memory durability=process recovery=lazy", "medium=memory staging_max_mb=1 recovery=eager",
-                                         "medium=file durability=process staging_max_mb=1 recovery=lazy"),
+                         ::testing::Values("medium=memory durability=process recovery=lazy",
+                                           "medium=memory staging_max_mb=1 recovery=eager",
+                                           "medium=file durability=process staging_max_mb=1 recovery=lazy"),
                          [](const auto& configuration) { return "number" + std::to_string(configuration.index); });
 
 TEST_P(ProntoSnapshots, CaptureOneMomentWhileWritersGoOn)
@@ -155,13 +156,13 @@ TEST_P(ProntoSnapshots, WriteOnlyPagesThatChanged)
                   change_pages(20, 1);
                   EXPECT_EQ(change_pages(5, 2), 5U);
                   EXPECT_EQ(change_pages(5, 2), 0U);
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
     // A loaded page is known too; a restart changes some pages of the heap and the directory.
     EXPECT_EQ(run([&] {
                   EXPECT_LT(change_pages(6, 3), 6U + 40U);
-                  return testing::Test::HasFailure() ? 1 : 0;
+                  return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
 }

@@ -188,18 +188,18 @@ protected:
         }
         ranges.push_back({(image + geometry.copy_records_offset) * 8, geometry.table_pages * sizeof(CopyRecord) * 8, step});
         ranges.push_back({image * 8, 2 * geometry.table_pages * page_bytes * 8, take_all() ? 997U : test::case_step(60'013, 240'007)});
-        ranges.push_back({(image + layout.layouts_offset) * 8, sizeof(logged::Word) * 8, step});
+        ranges.push_back({(image + layout.layouts_offset) * 8, sizeof(stillpoint::logged::Word) * 8, step});
         ranges.push_back({(image + layout.layouts_offset + sizeof(heap::LayoutRecord)) * 8, sizeof(heap::LayoutRecord) * 8, step});
         for (std::uint64_t span = 0; span < 24; ++span) {
-            const std::uint64_t offset = layout.span_table_offset + span * sizeof(logged::Word);
-            logged::Word word;
+            const std::uint64_t offset = layout.span_table_offset + span * sizeof(stillpoint::logged::Word);
+            stillpoint::logged::Word word;
             std::memcpy(&word, sound_.data() + image + offset, sizeof word);
             ranges.push_back({(image + offset) * 8, sizeof word * 8, step});
             const heap::SpanEntry entry = heap::SpanWord{word.value}.entry();
             if (entry.kind() == heap::SpanKind::small && !heap::has_coarse_marks(heap::size_classes[entry.payload()])) {
                 const std::uint64_t marks = layout.spans_offset + span * heap::span_bytes +
                                             heap::fine_marks_offset(span, heap::size_classes[entry.payload()]);
-                ranges.push_back({(image + marks) * 8, sizeof(logged::Word) * 8, step});
+                ranges.push_back({(image + marks) * 8, sizeof(stillpoint::logged::Word) * 8, step});
             }
         }
         return ranges;
@@ -269,10 +269,10 @@ public:
     std::uint64_t& typed_span()
     {
         std::uint64_t offset = image_ + layout_.span_table_offset;
-        while (heap::SpanWord{as<logged::Word>(offset).value}.layout() == 0) {
-            offset += sizeof(logged::Word);
+        while (heap::SpanWord{as<stillpoint::logged::Word>(offset).value}.layout() == 0) {
+            offset += sizeof(stillpoint::logged::Word);
         }
-        return as<logged::Word>(offset).value;
+        return as<stillpoint::logged::Word>(offset).value;
     }
     void change_superblocks(void (*change)(layout::Superblock& superblock))
     {

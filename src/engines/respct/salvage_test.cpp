@@ -46,7 +46,7 @@ std::uint64_t pools_to_salvage()
 }
 
 /// Names in several pages of the directory, some of them in several epochs.
-int work()
+int work_for_salvage()
 {
     for (int stage = 0; stage < 4; ++stage) {
         for (int i = 0; i < 30; ++i) {
@@ -68,7 +68,7 @@ protected:
         const test::TemporaryDirectory directory;
         const std::string path = directory.file("test.pool");
         ASSERT_EQ(test::run_with_pool(path, "engine=respct pool_size_mb=4 pool_max_mb=8 durability=process interval_ms=3600000 medium=file",
-                                      work),
+                                      work_for_salvage),
                   0);
         std::ifstream stream(path, std::ios::binary);
         Bytes bytes(std::filesystem::file_size(path));

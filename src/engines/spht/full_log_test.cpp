@@ -18,15 +18,15 @@ constexpr unsigned writers = 2;
 constexpr std::size_t words = 16'384;  // A transaction fills a half of a log chunk.
 constexpr std::uint64_t transactions = 200;
 
-struct State {
+struct FullLogState {
     std::uint64_t words_of[writers][words];  // All words of a writer are alike.
 };
 
-State* state() { return static_cast<State*>(sp_root("state", sizeof(State))); }
+FullLogState* full_log_state() { return static_cast<FullLogState*>(sp_root("state", sizeof(FullLogState))); }
 
 int write_and_allocate()
 {
-    State* const root = state();
+    FullLogState* const root = full_log_state();
     std::atomic<unsigned> writing{writers};
     std::vector<std::thread> threads;
     for (unsigned writer = 0; writer < writers; ++writer) {
@@ -52,9 +52,9 @@ int write_and_allocate()
     return 0;
 }
 
-int check_whole()
+int check_full_log()
 {
-    for (const auto& row : state()->words_of) {
+    for (const auto& row : full_log_state()->words_of) {
         for (const std::uint64_t word : row) {
             if (word != transactions) {
                 return 1;
@@ -80,7 +80,7 @@ TEST_P(FullLog, KeepsNoThreadWaitingForGood)
                                       return result;
                                   }),
               test::killed);
-    EXPECT_EQ(test::run_with_pool(pool, options, [] { return check_whole(); }), 0);
+    EXPECT_EQ(test::run_with_pool(pool, options, [] { return check_full_log(); }), 0);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t places = 2;
 constexpr std::uint64_t pages_each = 3;
-constexpr std::uint64_t pages = 1 + places * pages_each;  ///< a commit page, then those of even epochs, then those of odd ones
+constexpr std::uint64_t replica_pages = 1 + places * pages_each;  ///< a commit page, then those of even epochs, then those of odd ones
 constexpr std::uint64_t no_deadline = UINT64_MAX;
 using DiskPointer = std::shared_ptr<FakeDisk>;
 
@@ -28,7 +28,7 @@ struct alignas(page_bytes) Page {
     std::byte bytes[page_bytes];
 };
 
-DiskPointer new_disk() { return std::make_shared<FakeDisk>(pages * page_bytes); }
+DiskPointer new_disk() { return std::make_shared<FakeDisk>(replica_pages * page_bytes); }
 
 std::unique_ptr<ReplicatedMedium> both(const DiskPointer& local, const DiskPointer& remote, ReplicaSettings settings)
 {
@@ -192,16 +192,16 @@ TEST_F(Replicas, SendsEverythingSinceTheLastSyncAgainAfterAFailure)
 TEST_F(Replicas, FollowsGrowthAndClearsWhatTheReplicaHasThere)
 {
     const DiskPointer local = new_disk();
-    const DiskPointer remote = std::make_shared<FakeDisk>((pages + 2) * page_bytes);
-    std::fill(remote->cached.begin() + pages * page_bytes, remote->cached.end(), std::byte{7});  // As a transfer leaves it.
+    const DiskPointer remote = std::make_shared<FakeDisk>((replica_pages + 2) * page_bytes);
+    std::fill(remote->cached.begin() + replica_pages * page_bytes, remote->cached.end(), std::byte{7});  // As a transfer leaves it.
     remote->durable = remote->cached;
     {
         const auto medium = both(local, remote, {});
-        ASSERT_TRUE(medium->resize((pages + 4) * page_bytes));
-        ASSERT_TRUE(put(*medium, pages + 1, 1, 9));
+        ASSERT_TRUE(medium->resize((replica_pages + 4) * page_bytes));
+        ASSERT_TRUE(put(*medium, replica_pages + 1, 1, 9));
         ASSERT_TRUE(medium->sync());
         EXPECT_EQ(local->durable, remote->durable);
-        EXPECT_EQ(medium->size_bytes(), (pages + 4) * page_bytes);
+        EXPECT_EQ(medium->size_bytes(), (replica_pages + 4) * page_bytes);
     }
 }
 
