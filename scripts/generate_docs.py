@@ -48,6 +48,7 @@ def documents(tool):
             ("man/stillpoint-run.1", of_manual(tool, "man/stillpoint-run.1")),
             ("man/stillpoint-crashtest.1", of_manual(tool, "man/stillpoint-crashtest.1", left_out=(r"\-\-pool",))),
             ("measured/tables/workloads.md", of_run("measured/tables/workloads", lambda run, name: document_text(run, f"{name}.md"))),
+            ("measured/tables/engines.md", of_run("measured/tables/engines", lambda run, name: document_text(run, f"{name}.md"))),
             ("measured/tables/memcached.md", of_run("measured/tables/memcached", text_of))]
 
 

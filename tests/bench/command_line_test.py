@@ -11,6 +11,10 @@ import time
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+from driver.build import can_be_made  # noqa: E402  (bench/ has no package)
+from driver.engines import Installation  # noqa: E402
+
 BUILD = Path(os.environ.get("STILLPOINT_BUILD", "build")).resolve()
 COMMAND = BUILD / "bin" / "stillpoint"
 
@@ -18,6 +22,15 @@ COMMAND = BUILD / "bin" / "stillpoint"
 def bench(*words, cwd=None):
     return subprocess.run([COMMAND, "bench", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                           timeout=120, cwd=cwd)
+
+
+class Holds(unittest.TestCase):
+    @unittest.skipUnless(can_be_made(BUILD / "bin/bench_worker_volatile_clang"), "no Clang with the compiler plugin")
+    def test_every_engine_beside_one_that_is_only_for_programs_with_hooks(self):
+        for engine in Installation(BUILD / "bin", COMMAND).engines:
+            if engine.kind == "engine" and engine.is_run:
+                name = engine.worker if engine.needs_hooks else f"{engine.worker}_clang"
+                self.assertTrue(can_be_made(BUILD / "bin" / name), f"{engine.name}: {name}")
 
 
 class Refuses(unittest.TestCase):
