@@ -27,7 +27,7 @@ say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: all build demo test test-all check asan tsan kill-loop soak faults mutations fuzz bench style format format-check docs site
 .PHONY: install uninstall packages abi
-.PHONY: performance performance-engines papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
+.PHONY: performance papers memcached-bench memcached-demo memcached-soak explore canaries nvhooks-fuzz schedules guest clean help
 .PHONY: programs foreign cluster-test
 .PHONY: configure build-tests build-bench setup setup-test setup-memcached kyotocabinet-kills tmp
 .NOTPARALLEL:
@@ -60,7 +60,6 @@ help:
 	@echo "make foreign      60 programs of Debian with and without a pool: same output, each tracker and engine (15 minutes)"
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make performance  the full run: docs/measured/tables/workloads.md, its data and plots, and a page build/report (an hour)"
-	@echo "make performance-engines  the engines of all papers on the same programs: docs/measured/tables/engines.md (half an hour)"
 	@echo "make papers       the figures and tables of the papers: docs/measured/tables/papers.md (80 minutes; QUICK=--quick: 5)"
 	@echo "make memcached-bench  memcached with and without a pool: docs/measured/tables/memcached.md (18 minutes; QUICK=--quick: 1)"
 	@echo "make memcached-demo   a full memcached is killed under load, and is full again when it is started (QUICK=--quick)"
@@ -247,16 +246,6 @@ performance: build-bench
 	$(call say,Measuring every workload on every engine and peer)
 	@build/bin/stillpoint bench $(PERFORMANCE) --json build/performance.json --html build/report
 	@build/bin/stillpoint bench report build/performance.json --markdown docs/measured/tables/workloads.md
-
-# docs/measured/tables/engines.md: the engines of all papers in one run.
-EVERY_ENGINE = --engine pmthreads,respct,pronto,spht,nvthreads,nvthreads-unlock,breeze,pmemobj --threads 2 --durability power --no-kill
-performance-engines: build-bench
-	$(call say,Measuring all engines on the same programs)
-	@build/bin/stillpoint bench $(EVERY_ENGINE) --workload hash_map --mix 90:10,50:50,10:90 --json build/engines-map.json
-	@build/bin/stillpoint bench $(EVERY_ENGINE) --workload queue,list,btree --mix 50:50 --json build/engines-structures.json
-	@build/bin/stillpoint bench $(EVERY_ENGINE) --workload tpcc,vacation --json build/engines-programs.json
-	@build/bin/stillpoint bench report build/engines-map.json build/engines-structures.json build/engines-programs.json \
-		--markdown docs/measured/tables/engines.md
 
 QUICK ?=
 papers: build-bench
