@@ -24,6 +24,7 @@ set(precompiled_headers ${PROJECT_SOURCE_DIR}/src/core/result.hpp <algorithm> <a
 # Some sources of a folder as one, since what they include is most of a compiler's work: a build from nothing takes a third of the time.
 # Internal names differ within a folder. OFF compiles each source alone, and so finds an include that is missing: after adding one.
 option(STILLPOINT_UNITY "Compile several sources of a folder at a time" ON)
+set(STILLPOINT_LAYERS_WITHOUT_UNITY core arch interpose nvhooks/runtime)
 set(STILLPOINT_UNITY_SOURCES 8)
 
 # Sources that hold a canary's switch, or tell a trace what a real medium does: the crash explorer compiles them once more, with those
@@ -130,7 +131,7 @@ function(stillpoint_layer folder)
     if(sources AND NOT folder IN_LIST STILLPOINT_LAYERS_WITHOUT_PRECOMPILED)
         stillpoint_precompile(sp_${name} layers ${precompiled_headers})
     endif()
-    if(sources AND (NOT folder IN_LIST STILLPOINT_LAYERS_WITHOUT_PRECOMPILED OR folder STREQUAL "os"))
+    if(sources AND NOT folder IN_LIST STILLPOINT_LAYERS_WITHOUT_UNITY)
         stillpoint_unity(sp_${name})
     endif()
     # Tests are linked where every layer is known: src/CMakeLists.txt.

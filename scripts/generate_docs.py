@@ -44,11 +44,14 @@ def documents(tool):
     from driver.report import document_text  # its folder is not a package of this one; the next is not either
     from memcached.document import text_of
 
+    def page_of(run, name):
+        return document_text(run, f"{name}.md")
+
     return [("guide/options.md", of_table(tool, "options")), ("guide/statistics.md", of_table(tool, "statistics")),
             ("man/stillpoint-run.1", of_manual(tool, "man/stillpoint-run.1")),
             ("man/stillpoint-crashtest.1", of_manual(tool, "man/stillpoint-crashtest.1", left_out=(r"\-\-pool",))),
-            ("measured/tables/workloads.md", of_run("measured/tables/workloads", lambda run, name: document_text(run, f"{name}.md"))),
-            ("measured/tables/engines.md", of_run("measured/tables/engines", lambda run, name: document_text(run, f"{name}.md"))),
+            ("measured/tables/workloads.md", of_run("measured/tables/workloads", page_of)),
+            ("measured/tables/engines.md", of_run("measured/tables/engines", page_of)),
             ("measured/tables/memcached.md", of_run("measured/tables/memcached", text_of))]
 
 
