@@ -27,8 +27,8 @@ using test::end_section;
 using test::killed;
 using test::run_with_pool;
 using test::store;
+using test::words_per_page;
 
-constexpr std::size_t words_of_loaded_page = page_bytes / sizeof(std::uint64_t);
 constexpr std::size_t table_pages = 48 * mib / page_bytes;
 
 /// Long stretches of each kind, and a part where they alternate.
@@ -43,7 +43,7 @@ std::uint64_t* table()
     return reinterpret_cast<std::uint64_t*>((root + page_bytes - 1) / page_bytes * page_bytes);
 }
 
-std::uint64_t& word_of(std::size_t page) { return table()[page * words_of_loaded_page + page % words_of_loaded_page]; }
+std::uint64_t& word_of(std::size_t page) { return table()[page * words_per_page + page % words_per_page]; }
 
 int fill_and_crash(bool is_transaction)
 {
@@ -85,12 +85,12 @@ std::size_t wrong_pages(bool is_transaction)
         for (std::size_t i = writes ? 3 : 0; i < (writes ? 4U : 3U); ++i) {
             threads.emplace_back([&, writes, i] {
                 for (const std::size_t page : orders[i]) {
-                    if (words[page * words_of_loaded_page + page % words_of_loaded_page] != value_of(page)) {
+                    if (words[page * words_per_page + page % words_per_page] != value_of(page)) {
                         ++wrong;
                     }
                     if (writes) {
                         begin_section(is_transaction);
-                        store(words[page * words_of_loaded_page + (page + 1) % words_of_loaded_page], ~page);
+                        store(words[page * words_per_page + (page + 1) % words_per_page], ~page);
                         end_section(is_transaction);
                     }
                 }
@@ -139,8 +139,8 @@ TEST_P(Loading, GivesEveryThreadEveryPageInAnyOrder)
     ASSERT_EQ(run([=] { return wrong_pages(transactions) != 0 || sp_checkpoint() != SP_OK ? 1 : 0; }), 0);
     ASSERT_EQ(run([] {
                   for (std::size_t page = 0; page < table_pages; ++page) {
-                      const std::uint64_t* const words = table() + page * words_of_loaded_page;
-                      if (words[page % words_of_loaded_page] != value_of(page) || words[(page + 1) % words_of_loaded_page] != ~page) {
+                      const std::uint64_t* const words = table() + page * words_per_page;
+                      if (words[page % words_per_page] != value_of(page) || words[(page + 1) % words_per_page] != ~page) {
                           return 1;
                       }
                   }

@@ -28,9 +28,9 @@ using test::crash;
 using test::killed;
 using test::run_with_pool;
 using test::stored;
+using test::words_per_page;
 
 constexpr std::size_t table_words = 1 << 18;  // 2 MiB: 512 pages
-constexpr std::size_t words_per_page = page_bytes / sizeof(std::uint64_t);
 /// No checkpoint but those that a test asks for.
 constexpr const char* manual = " interval_ms=3600000";
 

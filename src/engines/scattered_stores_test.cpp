@@ -18,9 +18,9 @@ namespace {
 using test::crash;
 using test::killed;
 using test::stored;
+using test::words_per_page;
 
 constexpr std::size_t scattered_words = 1 << 18;  // 2 MiB: 512 pages
-constexpr std::size_t scattered_words_of_page = page_bytes / sizeof(std::uint64_t);
 
 /// The table, and after it a word that counts the epochs.
 std::uint64_t* scattered_table() { return test::durable_words(scattered_words + 1); }
@@ -33,21 +33,21 @@ void scattered_stores(std::uint64_t epoch, Store&& store)
 {
     std::mt19937_64 random(epoch);
     for (std::size_t i = epoch * 16; i < epoch * 16 + 16; ++i) {
-        store(i % (scattered_words / scattered_words_of_page) * scattered_words_of_page + 2 + epoch / 32 * 8, i);
+        store(i % (scattered_words / words_per_page) * words_per_page + 2 + epoch / 32 * 8, i);
     }
     for (std::size_t i = 0; epoch % 6 != 1 && i < 8 * 30; ++i) {
-        store((40 + i % 8) * scattered_words_of_page + random() % scattered_words_of_page, random() % 3);
+        store((40 + i % 8) * words_per_page + random() % words_per_page, random() % 3);
     }
     const std::size_t first = epoch % 5 == 3 ? 300 : 0;
-    const std::size_t pages = epoch % 5 == 4 ? 20 : scattered_words / scattered_words_of_page - first;
+    const std::size_t pages = epoch % 5 == 4 ? 20 : scattered_words / words_per_page - first;
     for (std::size_t i = 0; i < 400; ++i) {
         const std::size_t page = first + random() % pages;
         if (epoch % 7 == 2 && i % 16 == 0) {
-            for (std::size_t word = 0; word < scattered_words_of_page; word += 4) {
-                store(page * scattered_words_of_page + word, epoch + word);
+            for (std::size_t word = 0; word < words_per_page; word += 4) {
+                store(page * words_per_page + word, epoch + word);
             }
         } else {
-            store(page * scattered_words_of_page + random() % 4 * (scattered_words_of_page / 4), random() % 2);
+            store(page * words_per_page + random() % 4 * (words_per_page / 4), random() % 2);
         }
     }
 }
@@ -114,11 +114,11 @@ TEST_P(ScatteredStores, OfManyEpochsAreKept)
 /// With little staging memory the later pages of the last epoch have none.
 TEST_P(ScatteredStores, ThatMakePagesWhatTheyWereAreKept)
 {
-    constexpr std::size_t half = scattered_words * 3 / 5 / scattered_words_of_page * scattered_words_of_page;
+    constexpr std::size_t half = scattered_words * 3 / 5 / words_per_page * words_per_page;
     EXPECT_EQ(run([] {
                   std::uint64_t* const words = scattered_table();
                   const auto set = [words](std::size_t first, std::uint64_t value) {
-                      for (std::size_t i = first; i < scattered_words; i += scattered_words_of_page) {
+                      for (std::size_t i = first; i < scattered_words; i += words_per_page) {
                           words[i] = i < half ? value + 10 : value;
                           stored(words[i]);
                       }
@@ -139,7 +139,7 @@ TEST_P(ScatteredStores, ThatMakePagesWhatTheyWereAreKept)
               killed);
     EXPECT_EQ(run([] {
                   const std::uint64_t* const words = scattered_table();
-                  for (std::size_t i = 0; i < scattered_words; i += scattered_words_of_page) {
+                  for (std::size_t i = 0; i < scattered_words; i += words_per_page) {
                       if (words[i] != (i < half ? 11U : 1U)) {
                           return 1;
                       }

@@ -60,6 +60,8 @@ inline int run_with_pool(const std::string& pool, const std::string& options, co
     });
 }
 
+inline constexpr std::size_t words_per_page = page_bytes / sizeof(std::uint64_t);
+
 /// Words at a page boundary, made by the first run that asks; zeroes at first.
 inline std::uint64_t* durable_words(std::size_t count)
 {

@@ -23,10 +23,10 @@ namespace {
 using test::crash;
 using test::killed;
 using test::run_with_pool;
+using test::words_per_page;
 
 constexpr std::size_t pieces = 24;
 constexpr std::size_t words_per_piece = piece_bytes / sizeof(std::uint64_t);
-constexpr std::size_t words_per_page = page_bytes / sizeof(std::uint64_t);
 constexpr std::size_t table_words = pieces * words_per_piece;
 
 /// 48 MiB of words; what is done together in a FASE lies in two pieces.
