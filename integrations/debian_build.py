@@ -13,6 +13,7 @@ import debian_source
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXIT_UNAVAILABLE = 69
+COMPILERS_IN_ANSWERS = ("ac_cv_prog_CC", "ac_cv_prog_ac_ct_CC", "ac_cv_prog_CPP")
 
 
 class BuildFailed(Exception):
@@ -54,15 +55,23 @@ def check_library(stillpoint_build: pathlib.Path) -> None:
         raise debian_source.SourceUnavailable(f"{stillpoint_build} has no lib/libstillpoint.so: run make first")
 
 
+def check_instrumented(program: pathlib.Path) -> None:
+    """Raises BuildFailed where Stillpoint's compiler has made no part of the program."""
+    sections = subprocess.run(["readelf", "--section-headers", "--wide", program], capture_output=True, text=True, check=True).stdout
+    if " .stillpoint.functions " not in sections:
+        raise BuildFailed(f"{program} has no part that Stillpoint's compiler made (config.log beside it names the one that did)")
+
+
 def linked_with(stillpoint_build: pathlib.Path) -> str:
     """The linker's words for Stillpoint's libraries."""
     return f"-L{stillpoint_build / 'lib'} -Wl,-rpath,{stillpoint_build / 'lib'}"
 
 
 def identity(parts: list[str], files: list[pathlib.Path], stillpoint_build: pathlib.Path | None) -> str:
-    """Changes with the words, the content of the files and, where a build is given, the compiler plugin in it."""
+    """Changes with the words, the content of the files and of this one, and, where a build is given, the compiler plugin in it."""
     plugins = sorted((stillpoint_build / "lib").glob("*nvhooks*")) if stillpoint_build else []
-    words = [*parts, *(path.read_text() for path in files), *(f"{path.name} {path.stat().st_mtime_ns}" for path in plugins)]
+    words = [*parts, *(path.read_text() for path in [pathlib.Path(__file__), *files]),
+             *(f"{path.name} {path.stat().st_mtime_ns}" for path in plugins)]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
@@ -85,8 +94,9 @@ def apply_patch(patch: pathlib.Path, target: pathlib.Path, log: pathlib.Path) ->
 def configure(words: list[str], answers: pathlib.Path, target: pathlib.Path, log: pathlib.Path) -> None:
     """Runs the source's configure. `answers` keeps what it finds out, for variants that differ in compilers and flags alone."""
     step(["./configure", f"--cache-file={answers}", *words], target, log)
-    # Configure would refuse answers that were found with other flags.
-    kept = [line for line in answers.read_text().splitlines(keepends=True) if not line.startswith("ac_cv_env_")]
+    # Configure would refuse answers that were found with other flags, and would take the compiler's name from them.
+    kept = [line for line in answers.read_text().splitlines(keepends=True)
+            if not line.startswith("ac_cv_env_") and line.partition("=")[0] not in COMPILERS_IN_ANSWERS]
     answers.write_text("".join(kept))
 
 

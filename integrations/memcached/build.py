@@ -25,8 +25,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import debian_source  # noqa: E402  (it lies beside this folder)
-from debian_build import (ROOT, add_build_options, apply_patch, begin_again, check_headers, check_library, configure,  # noqa: E402
-                          exit_code_of, identity, is_built_from, linked_with, plain_compiler, step, stillpoint_compiler)
+from debian_build import (ROOT, add_build_options, apply_patch, begin_again, check_headers, check_instrumented,  # noqa: E402
+                          check_library, configure, exit_code_of, identity, is_built_from, linked_with, plain_compiler, step,
+                          stillpoint_compiler)
 
 PATCHES = {"durable": HERE / "durable.patch", "hooks": HERE / "durable.patch", "breeze": HERE / "breeze.patch"}
 DEBIAN_CONFIGURE = ["--enable-sasl", "--enable-tls"]
@@ -73,6 +74,8 @@ def build(variant: str, folder: pathlib.Path, stillpoint_build: pathlib.Path, jo
         if variant == "breeze":
             step(["make", BREEZE_OBJECT, f"CC={stillpoint_compiler(stillpoint_build, '--runtime=breeze')}"], target, log)
         step(["make", f"-j{jobs}", "memcached"], target, log)
+        if variant in ("hooks", "breeze"):
+            check_instrumented(target / "memcached")
         if variant != "stock":
             shutil.copy2(target / "memcached", program)
         stamp.write_text(wanted)
