@@ -30,6 +30,7 @@ PAGES = "driver.pages"
 BENCHMARKS = {
     "stop_time": Benchmark("How long does a checkpoint hold the program's threads, with a heap of 1 GiB? How long does recovery take?",
                            "parts.stop_time", is_in_all=True),
+    "memory": Benchmark("What does a program with 64 MiB of durable memory take in memory, part by part?", "parts.memory", is_in_all=True),
     "pool_copy": Benchmark("What does a copy of a running program's pool of 1 GiB cost that program, and how long does it take?", "parts.pool_copy"),
     "pool_increments": Benchmark("How large is an increment after 1 % of a pool of 1 GiB has changed, and how long does it take?",
                                  "parts.pool_increments"),

@@ -67,46 +67,6 @@ Result<void> Capture::reserve(std::uint64_t image_pages_max, std::uint64_t stagi
     return {};
 }
 
-std::uint32_t Capture::take_slot(std::uint64_t image_page) noexcept
-{
-    if (!keeps_copies_) {  // Next to each other, as their pages are written.
-        slot_count_ = std::max(slot_count_, std::min(staged_count_ + 1, staging_pages_));
-        return staged_count_ < staging_pages_ ? static_cast<std::uint32_t>(staged_count_) : no_slot;
-    }
-    if (slot_of_[image_page] != 0) {
-        return slot_of_[image_page] - 1;
-    }
-    constexpr unsigned looks_max = 16;
-    const bool may_be_free = slot_count_ >= staging_recent_ && slot_count_ > staged_count_;
-    std::uint64_t slot = slot_count_;
-    for (unsigned look = 0; may_be_free && look < looks_max; ++look) {
-        slot_hand_ = slot_hand_ + 1 < slot_count_ ? slot_hand_ + 1 : 0;
-        const std::uint32_t owner = slot_pages_[slot_hand_];
-        if (owner == 0 || index_of_[owner - 1] == 0) {
-            slot = slot_hand_;
-            break;
-        }
-    }
-    if (slot == staging_pages_) {
-        return no_slot;
-    }
-    if (slot == slot_count_) {
-        ++slot_count_;
-    } else {
-        free_slot(slot);
-    }
-    slot_pages_[slot] = static_cast<std::uint32_t>(image_page) + 1;
-    slot_of_[image_page] = static_cast<std::uint32_t>(slot) + 1;
-    return static_cast<std::uint32_t>(slot);
-}
-
-void Capture::free_slot(std::uint64_t slot) noexcept
-{
-    if (const std::uint32_t owner = std::exchange(slot_pages_[slot], 0); owner != 0) {
-        slot_of_[owner - 1] = 0;
-    }
-}
-
 bool Capture::add(std::uint64_t image_page, bool certain, const Shadow& shadow, std::uint64_t lines) noexcept
 {
     std::uint32_t index = index_of_[image_page];
@@ -445,30 +405,14 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
     }
     copy_found(shadow, team, pacer);
     if (scan_mode == ScanMode::background) {
+        make_room_for_copies(found - std::min(found, found_again_), image_pages);
         make_room_for_lines();
     }
     found_last_ = found;
     return found;
 }
 
-/// A slow decay, to half in 700 epochs: a program that writes in bursts keeps its staging memory between them. Memory that the system has
-/// reclaimed costs more than to copy into it: it is zeroed, and where the system is a virtual machine its host may have to give it, too.
-void Capture::return_slots() noexcept
-{
-    staging_peak_ = std::max(staging_peak_, slot_count_);
-    staging_recent_ = std::max(staged_count_, staging_recent_ - (staging_recent_ + 1023) / 1024);
-    constexpr std::uint64_t worth_returning_pages = 16 * mib / page_bytes;
-    if (slot_count_ <= 2 * staging_recent_ + worth_returning_pages) {
-        return;
-    }
-    for (std::uint64_t slot = staging_recent_; slot < slot_count_; ++slot) {
-        free_slot(slot);
-    }
-    staging_.discard_from(staging_recent_ * page_bytes);
-    slot_count_ = staging_recent_;
-}
-
-void Capture::clear() noexcept
+void Capture::clear(std::uint64_t now_ns) noexcept
 {
     for (std::uint64_t i = 0; i < page_count_; ++i) {
         const std::uint32_t page = pages_[i].image_page;
@@ -478,14 +422,9 @@ void Capture::clear() noexcept
             lines_of_[page] = 0;
         }
     }
-    return_slots();
+    return_unused(now_ns);
     for (std::uint64_t i = 0; i < group_count_; ++i) {
         lines_of_[group_pages_[i]] = 0;
-    }
-    constexpr std::uint64_t worth_returning_bytes = 16 * mib;
-    if (line_count_ * cache_line_bytes > worth_returning_bytes) {
-        lines_.discard_from(worth_returning_bytes);
-        lines_present_ = std::min(lines_present_, worth_returning_bytes / cache_line_bytes);
     }
     group_count_ = 0;
     line_count_ = 0;

@@ -19,6 +19,7 @@
 #include "core/result.hpp"
 #include "runtime/copy_team.hpp"
 #include "engines/pmthreads/pacer.hpp"
+#include "engines/pmthreads/recent_peak.hpp"
 #include "runtime/shadow.hpp"
 #include "engines/pmthreads/tracker.hpp"
 #include "os/async_requests.hpp"
@@ -110,8 +111,10 @@ public:
     [[nodiscard]] std::uint64_t staging_bytes_peak() const noexcept { return staging_peak_ * page_bytes; }
     [[nodiscard]] std::uint64_t staged_bytes() const noexcept { return slot_count_ * page_bytes + line_count_ * cache_line_bytes; }
 
-    /// Forgets the epoch. Staging memory beyond what recent epochs used goes back to the system.
-    void clear() noexcept;
+    /// Forgets the epoch. Staging memory that no epoch of the last seconds used goes back to the system.
+    void clear(std::uint64_t now_ns) noexcept;
+    /// In place of clear() where an interval had nothing to capture: staging memory goes back then, too.
+    void rest(std::uint64_t now_ns) noexcept { return_unused(now_ns); }
 
 private:
     struct Page {
@@ -158,7 +161,7 @@ private:
     [[nodiscard]] std::uint32_t take_slot(std::uint64_t image_page) noexcept;
     /// The page that has the slot, if one has, has none from here on.
     void free_slot(std::uint64_t slot) noexcept;
-    void return_slots() noexcept;
+    void return_unused(std::uint64_t now_ns) noexcept;
     static void search_pieces(void* search, std::uint64_t begin, std::uint64_t end);
     static void copy_groups(void* copying, std::uint64_t begin, std::uint64_t end);
     static void patch_copies(void* copying, std::uint64_t begin, std::uint64_t end);
@@ -172,7 +175,9 @@ private:
     {
         return lines_.data() + std::uint64_t{group_lines_[group]} * cache_line_bytes;
     }
-    /// While the program runs: memory for the lines that a stop adds, which would be given it page by page.
+    /// While the program runs: memory for the copies that a stop adds, of as many pages as the last look was the first to find.
+    void make_room_for_copies(std::uint64_t new_pages, std::uint64_t image_pages) noexcept;
+    /// The same for lines. A stop would be given it page by page.
     void make_room_for_lines() noexcept;
     [[nodiscard]] Result<void> reserve_lines(std::uint64_t image_pages_max);
     [[nodiscard]] std::uint64_t add_runs(Tracker& tracker, const Search& search, const Piece& piece, const Shadow& shadow) noexcept;
@@ -252,7 +257,10 @@ private:
     std::uint64_t found_again_ = 0;
     std::uint64_t found_last_ = 0;  ///< pages that the last collect() found
     std::uint64_t staging_peak_ = 0;
-    std::uint64_t staging_recent_ = 0;  ///< pages that recent epochs used
+    static constexpr std::uint64_t worth_returning_bytes = 4 * mib;
+    std::uint64_t slots_present_ = 0;  ///< so many have memory
+    RecentPeak slots_used_;
+    RecentPeak lines_used_;
 };
 
 }  // namespace stillpoint::pmthreads

@@ -50,6 +50,7 @@ protected:
             store(page, line, value + line);
         }
     }
+    static constexpr std::uint64_t interval_ns = 100'000'000;
     void end_epoch()
     {
         for (std::uint64_t i = 0; i < capture_.page_count(); ++i) {
@@ -57,7 +58,7 @@ protected:
                 capture_.note_written(i);
             }
         }
-        capture_.clear();
+        capture_.clear(now_ns_ += interval_ns);
         tracker_->epoch_captured();
     }
     /// The page gives lines from here on.
@@ -94,6 +95,7 @@ protected:
     versions::VersionTable table_;
     versions::DeltaLog log_;
     Capture capture_;
+    std::uint64_t now_ns_ = 1'000 * RecentPeak::period_ns;
     CopyTeam team_;
     std::atomic<std::uint32_t> wakes_{0};
     std::atomic<bool> hurry_{false};
@@ -240,7 +242,7 @@ protected:
     static constexpr std::uint64_t most_pages = 6000;
 };
 
-TEST_F(CapturesOfManyPages, CopiesThatAreNotNeededForLongAreGivenUp)
+TEST_F(CapturesOfManyPages, CopiesThatAreNotNeededForSecondsAreGivenUp)
 {
     for (std::uint64_t page = 0; page + 1 < most_pages; ++page) {
         store_many(page, page);
@@ -249,13 +251,18 @@ TEST_F(CapturesOfManyPages, CopiesThatAreNotNeededForLongAreGivenUp)
     EXPECT_EQ(look(ScanMode::stop), most_pages - 1);
     end_epoch();
     const std::uint64_t held = capture_.staged_bytes();
-    for (int epoch = 0; epoch < 2500; ++epoch) {  // To half in 700.
-        store_many(7, static_cast<std::uint64_t>(epoch));
-        EXPECT_EQ(look(ScanMode::stop), 1U);
-        EXPECT_TRUE(is_as_the_page(0));
-        end_epoch();
-    }
-    EXPECT_LT(capture_.staged_bytes(), held / 2);
+    const auto write_little_for = [&](std::uint64_t time_ns) {
+        for (const std::uint64_t end_ns = now_ns_ + time_ns; now_ns_ < end_ns;) {
+            store_many(7, now_ns_);
+            EXPECT_EQ(look(ScanMode::stop), 1U);
+            EXPECT_TRUE(is_as_the_page(0));
+            end_epoch();
+        }
+    };
+    write_little_for(RecentPeak::period_ns);
+    EXPECT_EQ(capture_.staged_bytes(), held);
+    write_little_for(RecentPeak::period_ns + 2 * interval_ns);
+    EXPECT_LT(capture_.staged_bytes(), held / 100);
     for (std::uint64_t page = 0; page + 1 < most_pages; ++page) {
         store_many(page, 2 * page);
     }
@@ -263,6 +270,23 @@ TEST_F(CapturesOfManyPages, CopiesThatAreNotNeededForLongAreGivenUp)
     for (std::uint64_t i = 0; i < capture_.page_count(); ++i) {
         ASSERT_TRUE(is_as_the_page(i)) << i;
     }
+}
+
+TEST_F(CapturesOfManyPages, CopiesAreGivenUpByAProgramThatRests)
+{
+    for (std::uint64_t page = 0; page + 1 < most_pages; ++page) {
+        store_many(page, page);
+    }
+    EXPECT_EQ(look(ScanMode::background), most_pages - 1);
+    end_epoch();
+    const std::uint64_t held = capture_.staged_bytes();
+    capture_.rest(now_ns_ + RecentPeak::period_ns + 1);
+    EXPECT_EQ(capture_.staged_bytes(), held);
+    capture_.rest(now_ns_ + 2 * RecentPeak::period_ns + 2);
+    EXPECT_EQ(capture_.staged_bytes(), 0U);
+    store_many(7, 70);
+    EXPECT_EQ(look(ScanMode::stop), 1U);
+    EXPECT_TRUE(is_as_the_page(0));
 }
 
 TEST_F(Captures, APageWithoutACopyAndAPageThatIsWantedAreWhole)

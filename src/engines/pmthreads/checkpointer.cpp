@@ -222,6 +222,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrored_.changed() && !parts_.tracker->has_unarmed_pages() &&
             !capture_.wants_stop()) {
             statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
+            capture_.rest(os::monotonic_ns());
             return Turn::nothing_to_do;
         }
     } else {
@@ -255,7 +256,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
     note_stop(stop_length_ns(stop), stop.wait_ns);
     note_commit(os::monotonic_ns() - write_begun_ns);
     parts_.clock->set_durable(captured_epoch_);
-    capture_.clear();
+    capture_.clear(os::monotonic_ns());
     writing_begun_ = false;
     return Turn::committed;
 }
