@@ -20,7 +20,8 @@ class Progress:
     def step(self, text):
         """A new step begins."""
         self.done += 1
-        self.show(f"[{self.done}/{self.steps}] {text}", lasting=not self.is_terminal)
+        number = f"{self.done}/{self.steps}" if self.steps else self.done
+        self.show(f"[{number}] {text}", lasting=not self.is_terminal)
 
     def show(self, text, lasting=False):
         if self.quiet:

@@ -93,14 +93,14 @@ def measure(bench):
     heap_mib, seconds, rest_s = (16, 1, 0) if options.quick else (options.heap_mib, options.seconds, REST_S)
     trackers = options.trackers.split(",")
     run = (("interval-ms", options.interval_ms), ("pool-size-mb", heap_mib))
+    places = [place for place in PLACES if bench.place.folders[place[1]]]
+    bench.progress.plan(2 * (1 + len(places) * len(trackers)))
     found = []
     for changed_pages in (0, heap_mib * PAGES_PER_MIB * LITTLE_PERCENT // 100):
         settings = {"heap_mib": heap_mib, "changed_pages": changed_pages}
         sides = [(Side("malloc", "memory_worker"), 0)]
-        for where, medium, durability in PLACES:
-            if bench.place.folders[medium]:
-                sides += [(Side(f"{where}, {tracker}", "memory_worker", (*run, ("durability", durability), ("tracker", tracker)), medium), 1)
-                          for tracker in trackers]
+        sides += [(Side(f"{where}, {tracker}", "memory_worker", (*run, ("durability", durability), ("tracker", tracker)), medium), 1)
+                  for where, medium, durability in places for tracker in trackers]
         for side, is_durable in sides:
             bench.progress.step(f"{pages_named(changed_pages)}: {side.name}")
             found.append(measure_side(bench, side, settings | {"durable": is_durable}, seconds, rest_s if is_durable else 0))

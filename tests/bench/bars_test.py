@@ -40,6 +40,13 @@ class ABar(unittest.TestCase):
         self.assertFalse(met("hash_map 10:90: respct/volatile>=0.95", *cells))
         self.assertFalse(met("hash_map: respct/volatile>=0.95", *cells))
 
+    def test_of_the_baseline_is_the_median_of_the_rounds_ratios(self):
+        for baseline in ("volatile", "stock"):
+            measured = cell("90:10", 0.96)
+            measured["configurations"][0].update(name=baseline, rate={"median": 100})
+            measured["configurations"][1].update(rate={"median": 90})
+            self.assertTrue(met(f"respct/{baseline}>=0.95", measured))
+
     def test_that_no_cell_has_is_not_met(self):
         self.assertFalse(met("hash_map 50:50: respct/volatile>=0.1", cell("90:10", 0.96)))
         self.assertFalse(met("hash_map: respct.recovery_alone<=240ms", cell("90:10", 0.96)))
