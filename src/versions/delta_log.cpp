@@ -272,7 +272,7 @@ void DeltaLog::begin_epoch(std::uint64_t epoch) noexcept
     }
 }
 
-void DeltaLog::compose_index(const DeltaBatch& batch, Live& made) noexcept
+void DeltaLog::compose_index(const DeltaBatch& batch, const BetweenPieces& between_pieces, Live& made) noexcept
 {
     const std::uint64_t groups = batch.pages.size();
     DeltaBatchHead head{};
@@ -300,6 +300,7 @@ void DeltaLog::compose_index(const DeltaBatch& batch, Live& made) noexcept
     for (std::uint64_t i = 0; i < delta_blocks_for(batch.line_count); ++i) {
         const std::uint64_t begin = i * delta_block_bytes;
         parts.sums[i] = checksum64(batch.lines + begin, std::min(delta_block_bytes, bytes - begin), seed + i);
+        between_pieces();
     }
     const std::uint64_t used = delta_index_bytes(groups, batch.line_count);
     std::memset(index + used, 0, index_pages * page_bytes - used);
@@ -310,20 +311,28 @@ void DeltaLog::compose_index(const DeltaBatch& batch, Live& made) noexcept
 }
 
 Result<void> DeltaLog::write_pages(Medium& medium, os::FutexLock& medium_lock, std::uint64_t first, std::uint64_t pages,
-                                   const std::byte* bytes)
+                                   const std::byte* bytes, const BetweenPieces& between_pieces)
 {
+    constexpr std::uint64_t piece_bytes = 64 * kib;
     Result<void> outcome;
     row_.visit_pieces(first, pages, [&](std::uint64_t file_page, std::uint64_t index, std::uint64_t count) {
         if (!outcome) {
             return;
         }
         const std::uint64_t offset = byte_offset(FilePage{file_page});
-        const std::lock_guard guard(medium_lock);
-        if (medium.byte_addressable()) {
-            medium.store_nontemporal(offset, bytes + index * page_bytes, count * page_bytes);
-        } else {
-            const BlockWrite write{offset, bytes + index * page_bytes, count * page_bytes};
+        const std::byte* const from = bytes + index * page_bytes;
+        if (!medium.byte_addressable()) {
+            const BlockWrite write{offset, from, count * page_bytes};
+            const std::lock_guard guard(medium_lock);
             outcome = medium.write({&write, 1});
+            return;
+        }
+        for (std::uint64_t at = 0; at < count * page_bytes; at += piece_bytes) {
+            {
+                const std::lock_guard guard(medium_lock);
+                medium.store_nontemporal(offset + at, from + at, std::min(piece_bytes, count * page_bytes - at));
+            }
+            between_pieces();
         }
     });
     return outcome;
@@ -364,7 +373,7 @@ Result<void> DeltaLog::write_head(Medium& medium, os::FutexLock& medium_lock)
     return {};
 }
 
-Result<void> DeltaLog::write(Medium& medium, os::FutexLock& medium_lock, const DeltaBatch& batch)
+Result<void> DeltaLog::write(Medium& medium, os::FutexLock& medium_lock, const DeltaBatch& batch, const BetweenPieces& between_pieces)
 {
     const std::uint64_t live_before = live_count_;
     while (live_count_ != 0 && live(0).epoch < dead_before_) {
@@ -374,12 +383,13 @@ Result<void> DeltaLog::write(Medium& medium, os::FutexLock& medium_lock, const D
     bool is_changed = live_count_ != live_before || (head_must_be_written_ && live_count_ != 0);
     if (!batch.pages.empty()) {
         Live made{};
-        compose_index(batch, made);
+        compose_index(batch, between_pieces, made);
         if (!is_removed(Canary::delta_batch_write)) {
-            if (auto done = write_pages(medium, medium_lock, made.page, made.index_pages, index_.data()); !done) {
+            if (auto done = write_pages(medium, medium_lock, made.page, made.index_pages, index_.data(), between_pieces); !done) {
                 return done;
             }
-            if (auto done = write_pages(medium, medium_lock, made.page + made.index_pages, made.pages - made.index_pages, batch.lines);
+            if (auto done = write_pages(medium, medium_lock, made.page + made.index_pages, made.pages - made.index_pages, batch.lines,
+                                        between_pieces);
                 !done) {
                 return done;
             }

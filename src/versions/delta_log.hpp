@@ -20,6 +20,7 @@
 #include "os/futex.hpp"
 #include "os/reserved_array.hpp"
 #include "pool/pool.hpp"
+#include "versions/between_pieces.hpp"
 #include "versions/delta_replay.hpp"
 #include "versions/delta_row.hpp"
 #include "versions/version_table.hpp"
@@ -70,7 +71,8 @@ public:
         return delta_batch_pages(groups, lines) <= room_pages_;
     }
     /// Hands the batch, and a head where it is another than before, to the medium. Pages of the batch have a copy. Errors: io, no_space.
-    [[nodiscard]] Result<void> write(Medium& medium, os::FutexLock& medium_lock, const DeltaBatch& batch);
+    [[nodiscard]] Result<void> write(Medium& medium, os::FutexLock& medium_lock, const DeltaBatch& batch,
+                                     const BetweenPieces& between_pieces);
     /// Beside VersionTable::digest(), in the epoch's commit record.
     [[nodiscard]] std::uint64_t digest() const noexcept { return head_digest_; }
 
@@ -108,9 +110,9 @@ private:
     [[nodiscard]] Result<void> take_batch(const Medium& medium, const VersionTable& table, DeltaReplay& replay, std::uint64_t page,
                                           std::uint64_t index_pages, std::uint64_t newer_epoch);
     [[nodiscard]] std::uint64_t seed_of(std::uint64_t epoch, std::uint64_t page) const noexcept;
-    void compose_index(const DeltaBatch& batch, Live& made) noexcept;
+    void compose_index(const DeltaBatch& batch, const BetweenPieces& between_pieces, Live& made) noexcept;
     [[nodiscard]] Result<void> write_pages(Medium& medium, os::FutexLock& medium_lock, std::uint64_t first, std::uint64_t pages,
-                                           const std::byte* bytes);
+                                           const std::byte* bytes, const BetweenPieces& between_pieces);
     [[nodiscard]] Result<void> write_head(Medium& medium, os::FutexLock& medium_lock);
 
     DeltaRow row_;

@@ -31,7 +31,9 @@ using Model = std::map<std::uint64_t, PageBytes>;
 /// An open pool, and an epoch at a time with random pages and lines of a model.
 class Opened {
 public:
-    explicit Opened(Pool pool) : pool_(std::move(pool)), writer_(pool_, table_, locations_, lock_) {}
+    explicit Opened(Pool pool) : pool_(std::move(pool)), writer_(pool_, table_, locations_, lock_, {.between_pieces = {&piece_done, this}})
+    {
+    }
 
     /// Empty: it was refused.
     [[nodiscard]] std::optional<RecoveredImage> open()
@@ -106,8 +108,17 @@ public:
     [[nodiscard]] const std::string& problem() const { return problem_; }
     std::uint64_t lines_written = 0;
     std::uint64_t pages_whole = 0;
+    std::uint64_t pieces = 0;
 
 private:
+    static void piece_done(void* self) noexcept
+    {
+        auto& opened = *static_cast<Opened*>(self);
+        EXPECT_TRUE(opened.lock_.try_lock()) << "the program's allocations would wait with the checkpoint";
+        opened.lock_.unlock();
+        ++opened.pieces;
+    }
+
     alignas(page_bytes) static inline std::byte lines_[(image_pages + 64) * page_bytes];
     alignas(page_bytes) static inline std::byte copies_[image_pages * page_bytes];
 
@@ -171,6 +182,23 @@ TEST_P(DeltaLogOn, EveryRestartFindsTheModelsPages)
     }
     EXPECT_GT(pages_through, 2 * image_pages) << "the log did not come round";
 }
+
+TEST_P(DeltaLogOn, ALongCommitIsInPiecesBetweenWhichNoLockIsHeld)
+{
+    std::mt19937_64 random(5);
+    Model model;
+    const auto run = reopen(new_file(), GetParam());
+    ASSERT_TRUE(run->open());
+    run->begin();
+    run->take_epoch(model, random, image_pages, image_pages);
+    run->pieces = 0;
+    run->lines_written = 0;
+    run->take_epoch(model, random, image_pages, 4 * image_pages);
+    const std::uint64_t parts_of_lines = run->lines_written * cache_line_bytes / delta_block_bytes;
+    EXPECT_GT(parts_of_lines, 2U);
+    EXPECT_GE(run->pieces, (GetParam() ? 2 : 1) * parts_of_lines);
+}
+
 INSTANTIATE_TEST_SUITE_P(Media, DeltaLogOn, ::testing::Bool());
 
 TEST(DeltaLog, WritesFewPagesWholeForItsOwnSake)

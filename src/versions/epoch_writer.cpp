@@ -274,6 +274,7 @@ Result<void> EpochWriter::write_batch(std::span<const BlockWrite> batch)
 void EpochWriter::store_table(std::uint64_t epoch) noexcept
 {
     table_.take_changed_pages([&](std::uint64_t offset, std::uint64_t first_image_page) {
+        write_rules_.between_pieces();
         table_.compose(first_image_page, epoch, table_pages_[0]);
         const auto* const bytes = reinterpret_cast<const std::byte*>(table_pages_.data());
         const std::lock_guard guard(medium_lock_);
@@ -302,6 +303,7 @@ Result<void> EpochWriter::write_table(std::uint64_t epoch)
         if (!outcome) {
             return;
         }
+        write_rules_.between_pieces();
         TablePage& page = table_pages_[composed++];
         table_.compose(first_image_page, epoch, page);
         for (std::uint64_t copy = 0; copy < (is_removed(Canary::table_second_copy) ? 1 : table_copies); ++copy) {
@@ -341,6 +343,7 @@ Result<void> EpochWriter::write_commit_record(const EpochFacts& facts, std::uint
 
 Result<void> EpochWriter::commit(const EpochFacts& facts)
 {
+    constexpr std::uint64_t pages_of_piece = 1024;
     std::uint64_t superseded_count = 0;
     std::uint64_t pages = 0;
     for (std::uint64_t i = 0; i < pending_end_; ++i) {
@@ -355,7 +358,9 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
         older_location_[pending.image_page] = old.location;
         lines_between_[pending.image_page] = pending.lines;
         table_.switch_copy(pending.image_page, {facts.epoch, pending.location, pending.checksum});
-        ++pages;
+        if (++pages % pages_of_piece == 0) {
+            write_rules_.between_pieces();
+        }
     }
     if (auto done = write_table(facts.epoch); !done) {
         return done;
@@ -367,7 +372,7 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
         for (const std::uint32_t page : facts.deltas.pages) {
             forget_content(page);  // No copy has these bytes.
         }
-        if (auto done = facts.log->write(pool_.medium(), medium_lock_, facts.deltas); !done) {
+        if (auto done = facts.log->write(pool_.medium(), medium_lock_, facts.deltas, write_rules_.between_pieces); !done) {
             return done;
         }
     }

@@ -16,6 +16,7 @@
 
 #include "core/canary.hpp"
 #include "core/result.hpp"
+#include "versions/between_pieces.hpp"
 #include "versions/delta_log.hpp"
 #include "versions/location_allocator.hpp"
 #include "versions/page_layout.hpp"
@@ -46,6 +47,8 @@ public:
         bool leaves_out_zero_pages = false;
         /// The medium's lock is never held for more than this, apart from a sync. A multiple of page_bytes.
         std::uint64_t batch_bytes_max = UINT64_MAX;
+        /// While commit() works.
+        BetweenPieces between_pieces = {};
     };
 
     EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations, os::FutexLock& medium_lock) noexcept

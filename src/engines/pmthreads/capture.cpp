@@ -143,6 +143,7 @@ std::uint64_t Capture::add_wanted(const Shadow& shadow) noexcept
 
 std::uint64_t Capture::add_runs(Tracker& tracker, const Search& search, const Piece& piece, const Shadow& shadow) noexcept
 {
+    constexpr std::uint64_t pages_of_step = 128;
     const bool has_lines = tracker.has_lines();
     std::uint64_t found = 0;
     for (std::uint64_t r = 0; r < piece.run_count; ++r) {
@@ -156,6 +157,9 @@ std::uint64_t Capture::add_runs(Tracker& tracker, const Search& search, const Pi
                 is_new = (!has_lines || tracker.take_found_lines(page) != 0) && add(page, run.certain, shadow);
             }
             found += is_new ? 1U : 0U;
+            if (search.pacer != nullptr && page % pages_of_step == 0) {
+                search.pacer->step_done();
+            }
         }
     }
     return found;
@@ -405,7 +409,7 @@ Result<std::uint64_t> Capture::collect(Tracker& tracker, const Shadow& shadow, S
     }
     copy_found(shadow, team, pacer);
     if (scan_mode == ScanMode::background) {
-        make_room_for_copies(found - std::min(found, found_again_), image_pages);
+        make_room_for_copies(found - std::min(found, found_again_), image_pages, *pacer);
         make_room_for_lines();
     }
     found_last_ = found;

@@ -157,7 +157,7 @@ void Capture::take_whole_pages(Tracker& tracker) noexcept
 
 void Capture::copy_lines_of(std::uint64_t count, CopyTeam::Work work, LinesCopy& copying, CopyTeam* team, Pacer* pacer) noexcept
 {
-    constexpr std::uint64_t at_a_time = 512;
+    constexpr std::uint64_t at_a_time = 256;
     if (team != nullptr && count > 4 * at_a_time) {
         team->share(count, at_a_time, work, &copying);
         return;

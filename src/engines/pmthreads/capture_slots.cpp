@@ -41,17 +41,19 @@ std::uint32_t Capture::take_slot(std::uint64_t image_page) noexcept
     return static_cast<std::uint32_t>(slot);
 }
 
-void Capture::make_room_for_copies(std::uint64_t new_pages, std::uint64_t image_pages) noexcept
+void Capture::make_room_for_copies(std::uint64_t new_pages, std::uint64_t image_pages, Pacer& pacer) noexcept
 {
     constexpr std::uint64_t at_a_time = 2 * mib / page_bytes;
     constexpr std::uint64_t pages_of_stop = 8 * mib / page_bytes;
     slots_present_ = std::max(slots_present_, slot_count_);
     const std::uint64_t wanted = round_up(slot_count_ + std::min(new_pages, pages_of_stop), at_a_time);
     const std::uint64_t end = std::min({wanted, staging_pages_, image_pages});
-    if (end > slots_present_) {
+    while (slots_present_ < end) {
+        const std::uint64_t next = std::min(end, round_up(slots_present_ + 1, at_a_time));
         // A kernel that cannot (before 5.14) gives them in the stop.
-        madvise(staging_.data() + slots_present_ * page_bytes, (end - slots_present_) * page_bytes, MADV_POPULATE_WRITE);
-        slots_present_ = end;
+        madvise(staging_.data() + slots_present_ * page_bytes, (next - slots_present_) * page_bytes, MADV_POPULATE_WRITE);
+        slots_present_ = next;
+        pacer.step_done();
     }
 }
 

@@ -18,7 +18,8 @@
 namespace stillpoint::pmthreads {
 
 Checkpointer::Checkpointer(const Parts& parts, const Settings& settings) noexcept
-    : parts_(parts), settings_(settings), writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock),
+    : parts_(parts), settings_(settings),
+      writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock, {.between_pieces = {&between_pieces, &pacer_}}),
       turns_(settings.interval_ns, &take_turn, this)
 {
 }
@@ -76,6 +77,8 @@ Checkpointer::Turn Checkpointer::take_turn(void* self, const CheckpointTurns::Fa
     here.pacer_.end();
     return turn;
 }
+
+void Checkpointer::between_pieces(void* pacer) noexcept { static_cast<Pacer*>(pacer)->step_done(); }
 
 Result<void> Checkpointer::write_unstaged() noexcept
 {

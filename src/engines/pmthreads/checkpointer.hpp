@@ -72,6 +72,7 @@ private:
     static Turn take_turn(void* self, const CheckpointTurns::Facts& facts) noexcept;
     [[nodiscard]] Turn take_checkpoint(bool last, bool even_if_empty) noexcept;
     /// Runs in the stop.
+    static void between_pieces(void* pacer) noexcept;
     static void capture_in_stop(void* self) noexcept;
     /// Called before a store of this thread into the image.
     static void prepare_store(void* self, std::byte* address, std::size_t size) noexcept;

@@ -7,6 +7,7 @@
 
 #include "os/clock.hpp"
 #include "os/futex.hpp"
+#include "os/thread_calls.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -14,6 +15,10 @@ namespace stillpoint::pmthreads {
 /// waits that long if it is done in one go, since the scheduler lets a thread use up its slice: 4 or 8 ms, where the kernel's clock ticks
 /// 250 times a second. So the checkpoint thread works for `work_ns` and sleeps up to three times as long: shorter, where the turn before
 /// took so much CPU time that this one would not be done by its deadline. What is left at the deadline is done without a pause.
+///
+/// Work without pauses gives way each `work_ns` to a thread that waits for this CPU. A server's thread answers, and waits for its client: a
+/// hundred microseconds later the work goes on. A thread that computes would keep the CPU for its slice each time: once one has, no more way
+/// is given for some turns.
 /// Threads: one.
 class Pacer {
 public:
@@ -27,6 +32,7 @@ public:
         is_in_background_ = deadline_ns != 0;
         pauses_ = true;
         worked_since_ns_ = os::monotonic_ns();
+        turns_without_way_ -= turns_without_way_ == 0 ? 0 : 1;
         begun_cpu_ns_ = os::thread_cpu_ns();
         const std::uint64_t left_ns = deadline_ns - std::min(deadline_ns, worked_since_ns_);
         const std::uint64_t pauses_ns = left_ns - std::min(left_ns, expected_cpu_ns_ + expected_cpu_ns_ / 4);
@@ -48,6 +54,8 @@ public:
     {
         if (deadline_ns_ != 0 && pauses_) {
             pause();
+        } else if (is_in_background_ && turns_without_way_ == 0) {
+            let_others_run();
         }
     }
 
@@ -68,6 +76,8 @@ private:
     static constexpr unsigned pages_between_looks = 16;
     static constexpr std::uint64_t work_ns = 50'000;
     static constexpr std::uint64_t sleep_percent_max = 300;  ///< of the time that was worked
+    static constexpr std::uint64_t kept_the_cpu_ns = 500'000;
+    static constexpr unsigned turns_until_tried_again = 16;
 
     void pause() noexcept
     {
@@ -86,6 +96,19 @@ private:
         worked_since_ns_ = os::monotonic_ns();
     }
 
+    void let_others_run() noexcept
+    {
+        const std::uint64_t now_ns = os::monotonic_ns();
+        if (now_ns - worked_since_ns_ < work_ns || hurry_.load(std::memory_order_acquire)) {
+            return;
+        }
+        os::yield_cpu();
+        worked_since_ns_ = os::monotonic_ns();
+        if (worked_since_ns_ - now_ns > kept_the_cpu_ns) {
+            turns_without_way_ = turns_until_tried_again;
+        }
+    }
+
     std::atomic<std::uint32_t>& wakes_;
     const std::atomic<bool>& hurry_;
     std::uint64_t deadline_ns_ = 0;
@@ -94,6 +117,7 @@ private:
     std::uint64_t expected_cpu_ns_ = 0;  ///< what the turn before took
     std::uint64_t sleep_percent_ = sleep_percent_max;
     unsigned pages_ = 0;
+    unsigned turns_without_way_ = 0;
     bool pauses_ = true;
     bool is_in_background_ = false;
 };
