@@ -61,7 +61,7 @@ help:
 	@echo "make bench        run the benchmarks (takes minutes; use an idle machine)"
 	@echo "make performance  the full run: docs/measured/tables/workloads.md, its data and plots, and a page build/report (an hour)"
 	@echo "make papers       the figures and tables of the papers: docs/measured/tables/papers.md (80 minutes; QUICK=--quick: 5)"
-	@echo "make memcached-bench  memcached with and without a pool: docs/measured/tables/memcached.md (18 minutes; QUICK=--quick: 1)"
+	@echo "make memcached-bench  memcached with and without a pool: docs/measured/tables/memcached.md (25 minutes; QUICK=--quick: 1)"
 	@echo "make memcached-demo   a full memcached is killed under load, and is full again when it is started (QUICK=--quick)"
 	@echo "make memcached-soak   kill a durable memcached KILLS=500 times under mixed load; a model checks each restart (SEED, LIMIT_S)"
 	@echo "make kyotocabinet-kills  kill a program on Kyoto Cabinet's durable databases KILLS=100 times; it checks itself (SEED)"

@@ -44,7 +44,7 @@ def parser():
     made.add_argument("--interval", type=numbers(1, 10_000), default=[10, 20, 40, 100, 200, 500],
                       help="ms, of the part intervals (default 10,20,40,100,200,500); elsewhere it is 100")
     made.add_argument("--rounds", type=int, default=7, help="of the slices of throughput (default 7)")
-    made.add_argument("--slice", type=float, default=2.0, help="seconds of a slice (default 2)")
+    made.add_argument("--slice", type=float, default=3.0, help="seconds of a slice (default 3)")
     made.add_argument("--load", type=float, default=0.5, help="open loop: share of stock's throughput (default 0.5)")
     made.add_argument("--keys", type=int, default=1_000_000)
     made.add_argument("--value-bytes", type=int, default=100)
