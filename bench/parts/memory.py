@@ -1,4 +1,4 @@
-"""What a program with 64 MiB of durable memory takes in memory, part by part, while it works and when it rests."""
+"""The memory of a program with 64 MiB of durable memory, part by part, while it works and when it rests."""
 
 import ctypes
 import mmap
@@ -47,7 +47,7 @@ def anonymous_by_mapping(process_id):
 
 
 def cached_bytes(path):
-    """What the page cache has of a file on a disk."""
+    """The part of a file on a disk that the page cache has."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as mapped:
         pages = (ctypes.c_ubyte * -(-len(mapped) // mmap.PAGESIZE))()
         first_byte = ctypes.c_char.from_buffer(mapped)

@@ -2,8 +2,8 @@
 //
 // Usage: memory_worker heap_mib=N changed_pages=N durable=0|1
 //
-// `changed_pages`: words of so many pages are changed, which lie evenly in the heap; 0: of all. Its first answer has data_at, the address of
-// the heap. Stores are marked by hand, so that the tracker hooks can be measured too.
+// `changed_pages`: words of so many pages are changed, which lie evenly in the heap; 0: of all. Its first answer has data_at, the place
+// of the heap. Stores are marked by hand, so that the tracker hooks can be measured too.
 
 #include <algorithm>
 #include <cstdlib>

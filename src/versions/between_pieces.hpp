@@ -1,5 +1,5 @@
 #pragma once
-// What the writer of an epoch does between pieces of long work: where threads of the program wait for its CPU, it lets them run.
+// Between pieces of long work the writer of an epoch lets threads of the program run that wait for its CPU.
 
 namespace stillpoint::versions {
 

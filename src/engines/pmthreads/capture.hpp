@@ -177,7 +177,7 @@ private:
     }
     /// While the program runs: memory for the copies that a stop adds, of as many pages as the last look was the first to find.
     void make_room_for_copies(std::uint64_t new_pages, std::uint64_t image_pages, Pacer& pacer) noexcept;
-    /// The same for lines. A stop would be given it page by page.
+    /// Likewise for lines: a stop would be given it page by page.
     void make_room_for_lines() noexcept;
     [[nodiscard]] Result<void> reserve_lines(std::uint64_t image_pages_max);
     [[nodiscard]] std::uint64_t add_runs(Tracker& tracker, const Search& search, const Piece& piece, const Shadow& shadow) noexcept;

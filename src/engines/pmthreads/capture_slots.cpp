@@ -64,7 +64,7 @@ void Capture::free_slot(std::uint64_t slot) noexcept
     }
 }
 
-/// What no epoch of the last seconds used goes back: a program that writes in bursts keeps its staging memory between them, one that rests
+/// Staging memory that no epoch of the last seconds used goes back: a program that writes in bursts keeps it between them, one that rests
 /// does not. Memory that the system has reclaimed costs more than to copy into it: it is zeroed, and where the system is a virtual machine
 /// its host may have to give it, too.
 void Capture::return_unused(std::uint64_t now_ns) noexcept

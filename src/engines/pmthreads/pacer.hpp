@@ -17,8 +17,8 @@ namespace stillpoint::pmthreads {
 /// took so much CPU time that this one would not be done by its deadline. What is left at the deadline is done without a pause.
 ///
 /// Work without pauses gives way each `work_ns` to a thread that waits for this CPU. A server's thread answers, and waits for its client: a
-/// hundred microseconds later the work goes on. A thread that computes would keep the CPU for its slice each time: once one has, no more way
-/// is given for some turns.
+/// hundred microseconds later the work goes on. A thread that computes would keep the CPU for its slice each time: once one has, no way is
+/// given for some turns.
 /// Threads: one.
 class Pacer {
 public:

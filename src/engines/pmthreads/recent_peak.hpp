@@ -13,7 +13,7 @@ class RecentPeak {
 public:
     static constexpr std::uint64_t period_ns = 5'000'000'000;
 
-    /// Of each epoch, and now and then while there is none.
+    /// Called for each epoch, and now and then while there is none.
     void note(std::uint64_t used, std::uint64_t now_ns) noexcept
     {
         if (now_ns - begun_ns_ > period_ns) {
