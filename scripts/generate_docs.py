@@ -52,6 +52,7 @@ def documents(tool):
             ("man/stillpoint-crashtest.1", of_manual(tool, "man/stillpoint-crashtest.1", left_out=(r"\-\-pool",))),
             ("measured/tables/workloads.md", of_run("measured/tables/workloads", page_of)),
             ("measured/tables/engines.md", of_run("measured/tables/engines", page_of)),
+            ("measured/tables/engines-one-thread.md", of_run("measured/tables/engines-one-thread", page_of)),
             ("measured/tables/memcached.md", of_run("measured/tables/memcached", text_of))]
 
 

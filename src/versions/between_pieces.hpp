@@ -3,7 +3,7 @@
 
 namespace stillpoint::versions {
 
-/// Called without a lock, each some ten microseconds of work. Nothing by default.
+/// Called without a lock, after some ten microseconds of work each time. Nothing by default.
 struct BetweenPieces {
     void (*call)(void* context) noexcept = nullptr;
     void* context = nullptr;
