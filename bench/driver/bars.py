@@ -9,7 +9,7 @@ import re
 
 from .errors import BenchError
 
-BASELINES = ("volatile", "stock")  # to_volatile is a row's ratio to it
+RATIO_BASES = ("volatile", "stock")  # to_volatile is a row's ratio to it
 UNITS = {"": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 FIGURES = {
     "rate": lambda row: row["rate"] and row["rate"]["median"],
@@ -70,7 +70,7 @@ def reached_in(cell, bar):
         if bar.base:
             for base in rows_named(cell, bar.base):
                 # Ratios to the baseline are of neighbouring slices; others of the medians.
-                value = (row["to_volatile"]["median"] if base["name"] in BASELINES
+                value = (row["to_volatile"]["median"] if base["name"] in RATIO_BASES
                          else row["rate"]["median"] / base["rate"]["median"])
                 found.append((row["name"], value))
         else:

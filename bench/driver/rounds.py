@@ -11,6 +11,7 @@ from .in_turn import orders
 from .kill_phase import measure_kills
 from .plan import left_out_of
 from .process import Process
+from .sides import bytes_on_medium
 
 
 def slice_ms(options):
@@ -110,9 +111,7 @@ class CellRun:
         return {**self.workers[one].slice(length_ms, **how), "pool_bytes": self._pool_bytes(one.configuration)}
 
     def _pool_bytes(self, configuration):
-        """Blocks of its files: pages of memory where they lie in shared memory, of a disk elsewhere."""
-        place = self.folder / configuration.name.replace(" ", "-")
-        return sum(path.stat().st_blocks * 512 for path in place.rglob("*") if path.is_file())
+        return bytes_on_medium(self.folder / configuration.name.replace(" ", "-"))
 
     def _disk_use(self):
         for one in self.measurements:

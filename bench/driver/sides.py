@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from pool_tool import Tool, ToolError, Watch  # noqa: E402  (the path must be set first)
 
-__all__ = ["ROOT", "Place", "Side", "Tool", "ToolError", "Watch", "answers_in_turn", "pool_folders", "started"]
+__all__ = ["ROOT", "Place", "Side", "Tool", "ToolError", "Watch", "answers_in_turn", "bytes_on_medium", "pool_folders", "started"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +83,11 @@ class Place:
     def remove(self, process):
         """Files that it has written: shared memory is scarce."""
         shutil.rmtree(process.folder, ignore_errors=True)
+
+
+def bytes_on_medium(folder):
+    """Blocks of its files: pages of memory where they lie in shared memory, of a disk elsewhere."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
 @contextlib.contextmanager

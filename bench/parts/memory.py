@@ -2,12 +2,11 @@
 
 import ctypes
 import mmap
-import os
 import time
 
 from driver.benchmark import table
-from driver.errors import WorkerFailed
-from driver.sides import Side
+from driver.errors import Unavailable, WorkerFailed
+from driver.sides import Side, bytes_on_medium, started
 
 DESCRIPTION = """\
 What a program with 64 MiB of durable memory takes in memory, part by part, while it works and when it rests.
@@ -15,8 +14,8 @@ What a program with 64 MiB of durable memory takes in memory, part by part, whil
 The worker writes all of its memory once. Then two threads add to words at random, as fast as they can: words of all pages, or of 2 % of
 them. Memory is read at the end of that, and once more after the program has rested. `durable` is the memory that the program works on,
 `copies` all other anonymous memory of the process: copies that wait to be written, tables, and the program itself. `pool` is what the
-pool's file has in memory: all of it in shared memory, its page cache on a disk. All three as multiples of what the same program takes
-that keeps its data with malloc."""
+pool's file has in memory: all of it in shared memory, its page cache on a disk. The sum is also given as a multiple of what the same
+program takes that keeps its data with malloc."""
 SECONDS = 15
 HEAP_MIB = 64
 PAGES_PER_MIB = 256
@@ -58,32 +57,28 @@ def cached_bytes(path):
     return sum(page & 1 for page in pages) * mmap.PAGESIZE
 
 
-def resident_bytes(path, medium):
+def pool_bytes(process):
     """In shared memory space that is reserved is memory, which mincore does not count before it is written."""
-    facts = os.stat(path)
-    return facts.st_blocks * 512 if medium == "memory" else cached_bytes(path) if facts.st_size else 0
+    if process.side.medium == "memory":
+        return bytes_on_medium(process.folder)
+    return sum(cached_bytes(path) for path in process.folder.rglob("*") if path.is_file() and path.stat().st_size)
 
 
 def taken_by(process):
     data_at = process.ready["data_at"]
     mappings = anonymous_by_mapping(process.process.pid)
     durable = sum(size for begin, end, size in mappings if begin <= data_at < end)
-    files = [os.path.join(folder, name) for folder, _, names in os.walk(process.folder) for name in names]
-    return {"durable": durable, "copies": sum(size for _, _, size in mappings) - durable,
-            "pool": sum(resident_bytes(path, process.side.medium) for path in files)}
+    return {"durable": durable, "copies": sum(size for _, _, size in mappings) - durable, "pool": pool_bytes(process)}
 
 
 def measure_side(bench, side, settings, seconds, rest_s):
-    process = bench.place.start(side, settings)
-    try:
-        rate = process.slice(seconds * 1000)
-        moments = {"works": taken_by(process)}
+    with started(bench, [side], settings) as (processes, left_out):
+        if left_out:
+            raise Unavailable(*left_out[0].rsplit(": ", 1))
+        rate = processes[0].slice(seconds * 1000)
+        moments = {"works": taken_by(processes[0])}
         time.sleep(rest_s)
-        moments["rests"] = taken_by(process)
-        process.end()
-    finally:
-        process.destroy()
-        bench.place.remove(process)
+        moments["rests"] = taken_by(processes[0])
     return {"name": side.name, "changed_pages": settings["changed_pages"], "moments": moments,
             "rate": rate["operations"] * 1e9 / rate["wall_ns"]}
 

@@ -1,10 +1,9 @@
 """Memory and disk: what durable objects take, by the size of the data, against the same class in ordinary memory."""
 
-import os
 import time
 
 from driver.pages import verdict
-from driver.sides import Side, started
+from driver.sides import Side, bytes_on_medium, started
 
 from .shown import mebibytes, table
 from .sides import volatile
@@ -80,8 +79,7 @@ def moments_of(bench, process, keys):
 def taken_by(process):
     with open(f"/proc/{process.process.pid}/smaps_rollup", encoding="ascii") as lines_of_kernel:
         kib = next(int(line.split()[1]) for line in lines_of_kernel if line.startswith("Anonymous:"))
-    files = [os.path.join(folder, name) for folder, _, names in os.walk(process.folder) for name in names]
-    return {"memory": kib << 10, "pool": sum(os.stat(file).st_blocks * 512 for file in files)}
+    return {"memory": kib << 10, "pool": bytes_on_medium(process.folder)}
 
 
 def base_of(cell):

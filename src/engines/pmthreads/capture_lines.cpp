@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <sys/mman.h>
 
 #include "core/racing_copy.hpp"
 #include "engines/pmthreads/capture.hpp"
+#include "os/own_mappings.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -79,7 +79,7 @@ void Capture::make_room_for_lines() noexcept
     const std::uint64_t end = std::min(round_up(line_count_ + lines_of_stop, lines_of_stop), lines_.capacity() / cache_line_bytes);
     if (end > lines_present_) {
         // A kernel that cannot (before 5.14) gives them in the stop.
-        madvise(lines_.data() + lines_present_ * cache_line_bytes, (end - lines_present_) * cache_line_bytes, MADV_POPULATE_WRITE);
+        os::populate_own(lines_.data() + lines_present_ * cache_line_bytes, (end - lines_present_) * cache_line_bytes);
         lines_present_ = end;
     }
 }

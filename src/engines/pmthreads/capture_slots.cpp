@@ -1,10 +1,10 @@
 // The staging memory of copies: which page has which slot of it, when it gets memory, and when that goes back.
 
 #include <algorithm>
-#include <sys/mman.h>
 #include <utility>
 
 #include "engines/pmthreads/capture.hpp"
+#include "os/own_mappings.hpp"
 
 namespace stillpoint::pmthreads {
 
@@ -51,7 +51,7 @@ void Capture::make_room_for_copies(std::uint64_t new_pages, std::uint64_t image_
     while (slots_present_ < end) {
         const std::uint64_t next = std::min(end, round_up(slots_present_ + 1, at_a_time));
         // A kernel that cannot (before 5.14) gives them in the stop.
-        madvise(staging_.data() + slots_present_ * page_bytes, (next - slots_present_) * page_bytes, MADV_POPULATE_WRITE);
+        os::populate_own(staging_.data() + slots_present_ * page_bytes, (next - slots_present_) * page_bytes);
         slots_present_ = next;
         pacer.step_done();
     }
