@@ -90,12 +90,12 @@ configure: setup tmp
 
 # The product alone. The line before it says how much there is to do, and each line how far it is.
 build: configure
-	$(call say,Building library and command and compiler in build/: about a minute and a half on two CPUs from nothing)
+	$(call say,Building library and command and compiler in build/: some five minutes on two CPUs from nothing)
 	@cmake --build --preset release -j $(JOBS)
 
 # Only what the demo runs.
 demo: configure
-	$(call say,Building what the demo needs: about a minute on two CPUs from nothing)
+	$(call say,Building what the demo needs: some four minutes on two CPUs from nothing)
 	$(only) stillpoint_tool word-index
 	$(call say,Demo: word-index on real files killed and restarted: about ten seconds)
 	@python3 scripts/demo.py
