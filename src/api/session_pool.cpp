@@ -275,7 +275,8 @@ Result<SessionPool> create_pool(const Options& options, PoolPlace where, unsigne
         os::log(os::Severity::note, "{} lies in memory (tmpfs), which ends with the machine: its durability is process", options.pool);
     }
     unnamed.publish_later = true;
-    unnamed.without_room = Pool::bytes_without_room(create);
+    unnamed.without_room = Pool::bytes_without_room(create, Room::on_disk);
+    unnamed.without_room_in_memory = Pool::bytes_without_room(create, Room::in_memory);
     ReplicatedMedium* replicated = nullptr;
     auto medium = create_pool_medium(unnamed, options, session_number, *file_bytes, replicated);
     if (!medium) {

@@ -88,7 +88,7 @@ MediumCounters FileMedium::counters() const noexcept
 Result<void> FileMedium::resize(std::uint64_t size)
 {
     const WriteTurn turn(file_.turns());
-    return file_.grow(size);
+    return file_.grow(size, size);
 }
 
 Result<void> FileMedium::read(std::uint64_t offset, std::span<std::byte> destination) const { return file_.read(offset, destination); }

@@ -34,6 +34,7 @@ public:
     void begin_turn() noexcept override { file_.turns().begin(); }
     void end_turn() noexcept override { file_.turns().end(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
+    [[nodiscard]] Room room() const noexcept override { return file_.room(); }
     [[nodiscard]] Result<void> allocate(FileRange range) override { return file_.allocate(range); }
     void release(FileRange range) noexcept override { file_.release(range); }
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;

@@ -83,7 +83,7 @@ MediumCounters MappedMedium::counters() const noexcept
             .persist_points = file_.faults().persist_points() + shared_.get(persist_points)};
 }
 
-Result<void> MappedMedium::resize(std::uint64_t size)
+Result<void> MappedMedium::resize_with_room(std::uint64_t size, std::uint64_t room_end)
 {
     if (round_up(size, page_bytes) > mapping_.reserved()) {
         return fail(SP_E_NO_MEMORY, ENOMEM,
@@ -92,7 +92,7 @@ Result<void> MappedMedium::resize(std::uint64_t size)
                     file_.path(), size, mapping_.reserved());
     }
     if (size < size_bytes() || size > file_.size_bytes()) {
-        if (auto grown = file_.grow(size); !grown) {
+        if (auto grown = file_.grow(size, room_end); !grown) {
             return grown;
         }
     }

@@ -27,7 +27,9 @@ public:
     void honour_holds() noexcept final { file_.honour_holds(); }
     void begin_turn() noexcept final { file_.turns().begin(); }
     void end_turn() noexcept final { file_.turns().end(); }
-    [[nodiscard]] Result<void> resize(std::uint64_t size) final;
+    [[nodiscard]] Result<void> resize(std::uint64_t size) final { return resize_with_room(size, size); }
+    [[nodiscard]] Result<void> resize_with_room(std::uint64_t size, std::uint64_t room_end) final;
+    [[nodiscard]] Room room() const noexcept final { return file_.room(); }
     [[nodiscard]] Result<void> allocate(FileRange range) final { return file_.allocate(range); }
     void release(FileRange range) noexcept final { file_.release(range); }
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const final;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,6 +146,30 @@ TEST_F(MappedMediumTest, GrowsWithoutMovingItsMapping)
     medium->store(1023 * page_bytes, &word, sizeof word);
     EXPECT_EQ(medium->mapping()[8], std::byte{42});
     EXPECT_EQ(medium->mapping()[1023 * page_bytes], std::byte{42});
+}
+
+TEST_F(MappedMediumTest, GrowsWithRoomForItsFirstPagesAlone)
+{
+    const auto medium = create();
+    const auto blocks = [&] {
+        struct stat facts{};
+        EXPECT_EQ(stat(options_.path.c_str(), &facts), 0);
+        return static_cast<std::uint64_t>(facts.st_blocks) * 512;
+    };
+    const std::uint64_t before = blocks();
+    ASSERT_TRUE(medium->resize_with_room(1024 * page_bytes, 32 * page_bytes));
+    EXPECT_EQ(medium->size_bytes(), 1024 * page_bytes);
+    EXPECT_LT(blocks(), before + 64 * page_bytes);
+    ASSERT_TRUE(medium->allocate({512 * page_bytes, 1024 * page_bytes}));
+    EXPECT_GE(blocks(), 512 * page_bytes);
+    const std::uint64_t word = 42;
+    medium->store(1000 * page_bytes, &word, sizeof word);
+    medium->release({512 * page_bytes, 1024 * page_bytes});
+    EXPECT_LT(blocks(), before + 64 * page_bytes);
+    EXPECT_EQ(medium->mapping()[1000 * page_bytes], std::byte{0});
+    ASSERT_TRUE(medium->resize_with_room(1056 * page_bytes, 1025 * page_bytes));
+    medium->store(1024 * page_bytes, &word, sizeof word);
+    EXPECT_EQ(medium->mapping()[1024 * page_bytes], std::byte{42});
 }
 
 TEST_F(MappedMediumTest, ChangesNothingWhenTheDiskIsTooFullToGrow)

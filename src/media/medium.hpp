@@ -41,6 +41,12 @@ struct FileRange {
 /// In ascending order; those at the end may be empty.
 using TwoFileRanges = std::array<FileRange, 2>;
 
+/// Where the file system keeps what it reserves for a file.
+enum class Room : std::uint8_t {
+    on_disk,
+    in_memory,  ///< tmpfs: bytes that are reserved and hold nothing take as much memory as others
+};
+
 /// Figures since the medium was opened; every field only grows.
 struct MediumCounters {
     std::uint64_t bytes_written = 0;
@@ -75,6 +81,15 @@ public:
     /// Grows the file to `size` bytes with all space allocated. Durable on return.
     /// Errors: no_space (nothing changed), io.
     [[nodiscard]] virtual Result<void> resize(std::uint64_t size) = 0;
+
+    /// As resize(), but bytes from `room_end` on get room by allocate(): before it nothing is written there. Media that keep none in memory
+    /// may give it at once.
+    [[nodiscard]] virtual Result<void> resize_with_room(std::uint64_t size, std::uint64_t room_end)
+    {
+        static_cast<void>(room_end);
+        return resize(size);
+    }
+    [[nodiscard]] virtual Room room() const noexcept { return Room::on_disk; }
 
     /// Takes room on the disk for bytes that MediumOptions::without_room left out. Nothing where they have it, or where the file system
     /// cannot allocate; what the bytes hold stays. Durable with what is written there. Errors: no_space (nothing changed), io.

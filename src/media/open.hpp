@@ -25,6 +25,8 @@ struct MediumOptions {
     /// create_medium only: bytes inside the new file for which no room is taken on the disk until Medium::allocate(), before which nothing
     /// is written there.
     TwoFileRanges without_room;
+    /// In place of them, where room is memory.
+    TwoFileRanges without_room_in_memory;
     // Forcing, for tests and for machines where detection is wrong.
     bool disable_io_uring = false;
     bool disable_direct_io = false;

@@ -57,7 +57,7 @@ Result<PoolFile> PoolFile::create(const MediumOptions& options, std::uint64_t si
     }
     auto ready = file.lock_and_inspect();
     if (ready) {
-        ready = file.allocate_new(size, options.without_room);
+        ready = file.allocate_new(size, file.room() == Room::in_memory ? options.without_room_in_memory : options.without_room);
     }
     if (!ready) {
         if (!file.unnamed_) {
@@ -198,7 +198,7 @@ Result<void> PoolFile::lock_and_inspect()
     return {};
 }
 
-Result<void> PoolFile::grow(std::uint64_t size)
+Result<void> PoolFile::grow(std::uint64_t size, std::uint64_t room_end)
 {
     if (auto allowed = check_writable(); !allowed) {
         return allowed;
@@ -213,7 +213,7 @@ Result<void> PoolFile::grow(std::uint64_t size)
         return intact;
     }
     const std::uint64_t old_size = size_bytes_;
-    if (auto allocated = allocate_fresh({old_size, size}); !allocated) {
+    if (auto allocated = allocate_tail({old_size, size}, std::clamp(room_end, old_size, size)); !allocated) {
         // Give back what a partial allocation took. If this fails too, the file is longer than
         // its owner says, which does no harm.
         const os::FileSizeSignalHeld held;
@@ -281,12 +281,22 @@ Result<void> PoolFile::allocate_new(std::uint64_t size, const TwoFileRanges& wit
         }
         begin = left_out.end;
     }
-    if (begin == size) {
-        const os::FileSizeSignalHeld held;
-        const int error = ftruncate(fd(), static_cast<off_t>(size)) == 0 ? 0 : errno;
-        return outcome_of_allocation(error, {0, size});
+    return allocate_tail({begin, size}, size);  // The last bytes come last: they give the file its size.
+}
+
+Result<void> PoolFile::allocate_tail(FileRange range, std::uint64_t room_end)
+{
+    const FileRange with_room{range.begin, room_end};
+    const int error = with_room.begin == with_room.end ? 0 : reserve(with_room);
+    if (cannot_allocate(error)) {
+        return allocate_fresh(range);
     }
-    return allocate_fresh({begin, size});  // The last bytes come last: they give the file its size.
+    const bool has_its_size = room_end == range.end && with_room.begin != with_room.end;
+    if (error != 0 || has_its_size) {
+        return outcome_of_allocation(error, with_room);
+    }
+    const os::FileSizeSignalHeld held;
+    return outcome_of_allocation(ftruncate(fd(), static_cast<off_t>(range.end)) == 0 ? 0 : errno, range);
 }
 
 Result<void> PoolFile::allocate_fresh(FileRange range)

@@ -35,10 +35,12 @@ public:
     void set_durability(Durability durability) noexcept { durability_ = durability; }
     /// True where the page cache is the file's only home (tmpfs, ramfs).
     [[nodiscard]] bool lives_in_memory() const noexcept { return lives_in_memory_; }
+    [[nodiscard]] Room room() const noexcept { return lives_in_memory_ ? Room::in_memory : Room::on_disk; }
 
     /// Grows the file with all space allocated, durable at durability(). Errors: no_space and
     /// unsupported (nothing changed), pool_read_only, invalid_argument, io.
-    [[nodiscard]] Result<void> grow(std::uint64_t size);
+    /// With room up to `room_end`, where the file system can allocate.
+    [[nodiscard]] Result<void> grow(std::uint64_t size, std::uint64_t room_end);
 
     /// See Medium::allocate.
     [[nodiscard]] Result<void> allocate(FileRange range);
@@ -120,6 +122,8 @@ private:
     [[nodiscard]] Result<void> lock_and_inspect();
     [[nodiscard]] int open_new(bool unnamed) noexcept;
     [[nodiscard]] Result<void> allocate_new(std::uint64_t size, const TwoFileRanges& without_room);
+    /// The end of the file, which gives it its size: bytes from `room_end` on get no room.
+    [[nodiscard]] Result<void> allocate_tail(FileRange range, std::uint64_t room_end);
     /// Bytes that hold nothing: they are filled with zeroes where the file system cannot allocate.
     [[nodiscard]] Result<void> allocate_fresh(FileRange range);
     [[nodiscard]] Result<void> outcome_of_allocation(int error, FileRange range) const;

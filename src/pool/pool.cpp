@@ -145,11 +145,10 @@ Result<std::uint64_t> Pool::file_bytes_for(const CreateOptions& options)
     return first_segment(options).map([](const Segment& first) { return (first.first_file_page + first.file_pages) * page_bytes; });
 }
 
-TwoFileRanges Pool::bytes_without_room(const CreateOptions& options)
+TwoFileRanges Pool::bytes_without_room(const CreateOptions& options, Room room)
 {
     const auto first = first_segment(options);
-    const bool all_have_it = !first || options.format.pages_without_room == nullptr;
-    const auto [one, two] = all_have_it ? TwoFilePageRanges{} : options.format.pages_without_room(*first, options.image_bytes_max);
+    const auto [one, two] = first ? options.format.without_room(*first, options.image_bytes_max, room) : TwoFilePageRanges{};
     return {one.bytes(), two.bytes()};
 }
 
@@ -410,19 +409,20 @@ Result<void> Pool::append_segment(std::uint64_t new_image_bytes, const EngineFor
         return pass_on(file_pages.error());
     }
     const std::uint64_t old_end = superblock_->file_bytes;
-    const std::uint64_t new_end = old_end + *file_pages * page_bytes;
     const std::uint64_t file_size = medium_->size_bytes();
+    const Segment segment{first_image_page, image_pages, old_end / page_bytes, *file_pages};
+    const std::uint64_t new_end = (segment.first_file_page + segment.file_pages) * page_bytes;
     if (file_size < new_end) {
-        if (auto resized = medium_->resize(new_end); !resized) {
+        const FilePageRange last = format.without_room(segment, facts_.image_bytes_first_max, medium_->room()).back();
+        if (auto resized = medium_->resize_with_room(new_end, last.is_empty() ? new_end : last.bytes().begin); !resized) {
             return resized;
         }
     }
     if (auto zeroed = zero_leftover(old_end, std::min(file_size, new_end)); !zeroed) {
         return zeroed;
     }
-    const std::uint32_t index = superblock_->segment_count;
-    superblock_->segments[index] = {first_image_page, image_pages, old_end / page_bytes, *file_pages};
-    superblock_->segment_count = index + 1;
+    const std::uint32_t index = superblock_->segment_count++;
+    superblock_->segments[index] = {segment.first_image_page, segment.image_pages, segment.first_file_page, segment.file_pages};
     superblock_->image_bytes = new_image_bytes;
     superblock_->file_bytes = new_end;
     if (auto written = write_superblocks(); !written) {

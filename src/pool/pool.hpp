@@ -49,9 +49,9 @@ struct EngineFormat {
     std::uint64_t (*segment_file_pages)(std::uint64_t image_pages);
     /// The first segment begins at a multiple of this; what lies before it stays unused. For engines that map the file.
     std::uint64_t first_segment_alignment_pages = 1;
-    /// Pages of the first segment for which a new file takes no room on the disk: the engine takes it (Medium::allocate) before it writes
-    /// there. nullptr: none.
-    TwoFilePageRanges (*pages_without_room)(const Segment& first, std::uint64_t image_bytes_max) noexcept = nullptr;
+    /// Pages of a segment for which no room is taken when it is made: the engine takes it (Medium::allocate) before it writes there. Those
+    /// of a segment that is not the first lie at its end. nullptr: none.
+    TwoFilePageRanges (*pages_without_room)(const Segment& segment, std::uint64_t image_bytes_max, Room room) noexcept = nullptr;
     /// File pages that the first segment needs, where those are more. nullptr: as every segment.
     std::uint64_t (*first_segment_file_pages)(std::uint64_t image_pages, std::uint64_t image_bytes_max) = nullptr;
 
@@ -60,6 +60,11 @@ struct EngineFormat {
     {
         return first_image_page == 0 && first_segment_file_pages != nullptr ? first_segment_file_pages(image_pages, image_bytes_max)
                                                                             : segment_file_pages(image_pages);
+    }
+
+    [[nodiscard]] TwoFilePageRanges without_room(const Segment& segment, std::uint64_t image_bytes_max, Room room) const noexcept
+    {
+        return pages_without_room == nullptr ? TwoFilePageRanges{} : pages_without_room(segment, image_bytes_max, room);
     }
 
     [[nodiscard]] std::uint64_t first_segment_page(std::uint64_t area_end_page) const noexcept
@@ -112,8 +117,8 @@ public:
     /// File bytes that create() needs: what the medium must be created with.
     [[nodiscard]] static Result<std::uint64_t> file_bytes_for(const CreateOptions& options);
 
-    /// Bytes inside the file that need no room on the disk when it is created: MediumOptions::without_room.
-    [[nodiscard]] static TwoFileRanges bytes_without_room(const CreateOptions& options);
+    /// Bytes inside the file that need no room when it is created: MediumOptions::without_room, and without_room_in_memory.
+    [[nodiscard]] static TwoFileRanges bytes_without_room(const CreateOptions& options, Room room);
 
     /// Formats a new medium. When it returns a Pool, a crash at any later instruction leaves a
     /// file that open() accepts; before that, either a whole, empty pool or one that open() rejects as

@@ -44,6 +44,8 @@ public:
 
     /// For a wait inside a turn: a futex that request() changes, and whether there is one.
     [[nodiscard]] std::atomic<std::uint32_t>& wakes() noexcept { return wakes_; }
+    /// The pool is being closed: a wait inside a turn ends.
+    [[nodiscard]] bool is_finishing() const noexcept { return finishing_.load(std::memory_order_acquire); }
     [[nodiscard]] std::atomic<bool>& requested() noexcept { return requested_; }
 
 private:

@@ -373,6 +373,37 @@ Result<void> DeltaLog::write_head(Medium& medium, os::FutexLock& medium_lock)
     return {};
 }
 
+Result<void> DeltaLog::take_room(Medium& medium, const DeltaBatch& batch)
+{
+    constexpr std::uint64_t pages_at_a_time = 256;
+    const bool writes_head = !batch.pages.empty() || live_count_ != 0;
+    if (!has_late_room_ || !writes_head) {
+        return {};
+    }
+    if (!heads_have_room_) {
+        const FilePageRange heads{row_.head_file_page(0), row_.head_file_page(0) + delta_head_pages};
+        if (auto taken = medium.allocate(heads.bytes()); !taken) {
+            return taken;
+        }
+        heads_have_room_ = true;
+    }
+    const std::uint64_t end = batch.pages.empty() ? 0 : room_page_ + delta_batch_pages(batch.pages.size(), batch.line_count);
+    if (end <= room_end_) {
+        return {};
+    }
+    const std::uint64_t room_end = std::min(round_up(end, pages_at_a_time), row_.page_count());
+    Result<void> outcome;
+    row_.visit_pieces(room_end_, room_end - room_end_, [&](std::uint64_t file_page, std::uint64_t, std::uint64_t count) {
+        if (outcome) {
+            outcome = medium.allocate(FilePageRange{file_page, file_page + count}.bytes());
+        }
+    });
+    if (outcome) {
+        room_end_ = room_end;
+    }
+    return outcome;
+}
+
 Result<void> DeltaLog::write(Medium& medium, os::FutexLock& medium_lock, const DeltaBatch& batch, const BetweenPieces& between_pieces)
 {
     const std::uint64_t live_before = live_count_;

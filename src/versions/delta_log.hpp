@@ -70,6 +70,10 @@ public:
     {
         return delta_batch_pages(groups, lines) <= room_pages_;
     }
+    /// Parts of the log get room when they are first used: before load().
+    void expect_late_room() noexcept { has_late_room_ = true; }
+    /// Takes room for what write() is to write. Errors: no_space, io.
+    [[nodiscard]] Result<void> take_room(Medium& medium, const DeltaBatch& batch);
     /// Hands the batch, and a head where it is another than before, to the medium. Pages of the batch have a copy. Errors: io, no_space.
     [[nodiscard]] Result<void> write(Medium& medium, os::FutexLock& medium_lock, const DeltaBatch& batch,
                                      const BetweenPieces& between_pieces);
@@ -129,6 +133,9 @@ private:
     std::uint64_t head_digest_ = 0;
     std::uint64_t whole_from_ = 0;
     bool leaves_out_lines_of_no_page_ = false;
+    bool has_late_room_ = false;
+    bool heads_have_room_ = false;  ///< of a log that gets room late
+    std::uint64_t room_end_ = 0;  ///< pages of its row before this one have it
     std::uint64_t place_in_force_ = 0;
     /// A head of an epoch that did not commit may lie in the other place: it must not come to life.
     bool head_must_be_written_ = true;

@@ -46,6 +46,9 @@ Result<void> EpochWriter::reserve(std::uint64_t image_pages_max)
     if (auto done = whole_stores_left_.reserve(image_pages_max, "the changes of pages"); !done) {
         return done;
     }
+    if (auto done = written_lately_.reserve(image_pages_max, "the changes of pages"); !done) {
+        return done;
+    }
     if (auto done = table_pages_.reserve(table_pages_at_once, "table pages of an epoch"); !done) {
         return done;
     }
@@ -87,14 +90,41 @@ Result<void> EpochWriter::take_room()
     return {};
 }
 
+Result<std::uint32_t> EpochWriter::take_home(std::uint64_t image_page)
+{
+    const auto homes = table_.home_locations(image_page);
+    for (const std::uint32_t home : homes) {
+        if (locations_.is_free_and_has_room(home)) {
+            locations_.take(home);
+            return home;
+        }
+    }
+    for (const std::uint32_t home : homes) {
+        if (!locations_.has_late_second_copies() || !locations_.is_free(home)) {
+            continue;
+        }
+        const FilePageRange page{home, home + std::uint64_t{1}};
+        const std::lock_guard guard(medium_lock_);
+        if (auto taken = pool_.medium().allocate(page.bytes()); !taken) {
+            return taken.error().code == SP_E_NO_SPACE ? Result<std::uint32_t>(0) : pass_on(taken.error());
+        }
+        locations_.note_room(page);
+        locations_.take(home);
+        return home;
+    }
+    return 0;
+}
+
 Result<std::uint32_t> EpochWriter::choose_location(std::uint64_t image_page)
 {
+    return write_rules_.await_room([&] { return find_location(image_page); });
+}
+
+Result<std::uint32_t> EpochWriter::find_location(std::uint64_t image_page)
+{
     if (pool_.medium().byte_addressable()) {
-        for (const std::uint32_t home : table_.home_locations(image_page)) {
-            if (locations_.is_free_and_has_room(home)) {
-                locations_.take(home);
-                return home;
-            }
+        if (const auto home = take_home(image_page); !home || *home != 0) {
+            return home;
         }
     }
     if (run_.count == 0) {
@@ -357,6 +387,7 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
         }
         older_location_[pending.image_page] = old.location;
         lines_between_[pending.image_page] = pending.lines;
+        written_lately_.set(pending.image_page);
         table_.switch_copy(pending.image_page, {facts.epoch, pending.location, pending.checksum});
         if (++pages % pages_of_piece == 0) {
             write_rules_.between_pieces();
@@ -371,6 +402,10 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
     if (facts.log != nullptr) {
         for (const std::uint32_t page : facts.deltas.pages) {
             forget_content(page);  // No copy has these bytes.
+            written_lately_.set(page);  // A whole copy follows before long.
+        }
+        if (auto done = write_rules_.await_room([&] { return facts.log->take_room(pool_.medium(), facts.deltas); }); !done) {
+            return done;
         }
         if (auto done = facts.log->write(pool_.medium(), medium_lock_, facts.deltas, write_rules_.between_pieces); !done) {
             return done;
@@ -394,6 +429,57 @@ Result<void> EpochWriter::commit(const EpochFacts& facts)
         locations_.give_back(superseded_[i]);
     }
     return {};
+}
+
+void EpochWriter::release_run(std::uint64_t begin, std::uint64_t end) noexcept
+{
+    if (begin == end) {
+        return;
+    }
+    const FilePageRange pages{begin, end};
+    pool_.medium().release(pages.bytes());
+    write_rules_.between_pieces();
+    locations_.note_without_room(pages);
+    std::fill(written_here_.data() + begin, written_here_.data() + end, 0u);
+}
+
+void EpochWriter::return_room(std::uint64_t now_ns) noexcept
+{
+    constexpr std::uint64_t between_walks_ns = 5'000'000'000;
+    constexpr std::uint64_t pages_of_piece = 8192;
+    if (!locations_.has_late_second_copies() || !pool_.medium().byte_addressable()) {
+        return;
+    }
+    if (return_cursor_ >= table_.image_pages()) {
+        if (now_ns - return_begun_ns_ < between_walks_ns) {
+            return;
+        }
+        return_begun_ns_ = now_ns;
+        return_cursor_ = 0;
+    }
+    const std::uint64_t end = std::min(table_.image_pages(), return_cursor_ + pages_of_piece);
+    for (std::size_t copy = 0; copy < data_pages_per_image_page; ++copy) {
+        std::uint64_t run_begin = 0;
+        std::uint64_t run_end = 0;
+        for (std::uint64_t page = return_cursor_; page < end; ++page) {
+            const std::uint32_t home = table_.home_locations(page)[copy];
+            const bool is_unused = !written_lately_.test(page) && table_.consistent(page).epoch != 0 &&
+                                   locations_.is_free_and_has_room(home);
+            if (!is_unused) {
+                continue;
+            }
+            if (home != run_end) {
+                release_run(run_begin, run_end);
+                run_begin = home;
+            }
+            run_end = home + std::uint64_t{1};
+        }
+        release_run(run_begin, run_end);
+    }
+    for (std::uint64_t page = return_cursor_; page < end; ++page) {
+        written_lately_.clear(page);
+    }
+    return_cursor_ = end;
 }
 
 }  // namespace stillpoint::versions

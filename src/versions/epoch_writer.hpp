@@ -16,6 +16,7 @@
 
 #include "core/canary.hpp"
 #include "core/result.hpp"
+#include "versions/await_room.hpp"
 #include "versions/between_pieces.hpp"
 #include "versions/delta_log.hpp"
 #include "versions/location_allocator.hpp"
@@ -49,6 +50,7 @@ public:
         std::uint64_t batch_bytes_max = UINT64_MAX;
         /// While commit() works.
         BetweenPieces between_pieces = {};
+        AwaitRoom await_room = {};
     };
 
     EpochWriter(Pool& pool, VersionTable& table, LocationAllocator& locations, os::FutexLock& medium_lock) noexcept
@@ -83,6 +85,11 @@ public:
     /// Switches the roles of all pages written since begin(), and returns when the epoch is durable.
     [[nodiscard]] Result<void> commit(const EpochFacts& facts);
 
+    /// Byte-addressable media, late second copies: one that is not the newest gives its room back if its page has had no new copy for 5
+    /// to 10 seconds.
+    /// Between commit() and begin(), or while the program rests. Cost: a walk over the image's pages each 10 seconds, in pieces.
+    void return_room(std::uint64_t now_ns) noexcept;
+
 private:
     struct Pending {
         std::uint32_t image_page;
@@ -95,6 +102,10 @@ private:
 
     [[nodiscard]] Result<void> take_room();
     [[nodiscard]] Result<std::uint32_t> choose_location(std::uint64_t image_page);
+    [[nodiscard]] Result<std::uint32_t> find_location(std::uint64_t image_page);
+    /// Byte-addressable media: a free place of the page's own; 0: none.
+    [[nodiscard]] Result<std::uint32_t> take_home(std::uint64_t image_page);
+    void release_run(std::uint64_t begin, std::uint64_t end) noexcept;
     [[nodiscard]] Result<void> gather(std::uint32_t location, const std::byte* bytes);
     /// Byte-addressable media: what the data page may differ in from the page's bytes. Nothing: this run has not written it.
     [[nodiscard]] std::optional<std::uint64_t> lines_to_store(std::uint64_t image_page, std::uint32_t location,
@@ -136,6 +147,9 @@ private:
     /// By image page, on byte-addressable media: how many more times the page is stored whole, since nearly all of its lines differed when
     /// they were compared last. To read what is overwritten costs more than to store what has not changed.
     os::ReservedArray<std::uint8_t> whole_stores_left_;
+    os::ReservedBitmap written_lately_;  ///< by image page
+    std::uint64_t return_cursor_ = UINT64_MAX;  ///< image page; from the end on: no walk goes on
+    std::uint64_t return_begun_ns_ = 0;
     os::ReservedArray<TablePage> table_pages_;  ///< on their way to the medium
     WriteRules write_rules_;
     std::uint64_t hash_of_zeroes_ = 0;

@@ -147,7 +147,7 @@ Result<std::uint64_t> ImageEngine::grow_pool(std::uint64_t wanted, const EngineF
         const MediumTurn turn(pool_->medium());
         const PoolFacts& facts = pool_->facts();
         const std::uint64_t by_policy = growth::next_image_bytes(facts.image_bytes, facts.image_bytes_max);
-        if (auto taken = take_room_for_tables(*pool_, std::max(wanted, by_policy)); !taken) {
+        if (auto taken = take_room_for_tables(*pool_, format, std::max(wanted, by_policy)); !taken) {
             return pass_on(taken.error());
         }
         const std::size_t segments_before = pool_->segments().size();

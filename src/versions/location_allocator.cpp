@@ -7,6 +7,9 @@ namespace stillpoint::versions {
 
 Result<void> LocationAllocator::reserve(std::uint64_t file_pages_max)
 {
+    if (auto done = without_room_.reserve(file_pages_max, "the map of free pool pages"); !done) {
+        return done;
+    }
     return free_.reserve(file_pages_max, "the map of free pool pages");
 }
 
@@ -19,6 +22,9 @@ void LocationAllocator::add_segment(const Segment& segment) noexcept
     }
     free_pages_ += count;
     end_ = std::max(end_, first + count);
+    if (second_copies_are_late_) {
+        note_without_room({first + segment.image_pages, first + count});
+    }
 }
 
 void LocationAllocator::take(std::uint32_t location) noexcept
@@ -35,24 +41,43 @@ void LocationAllocator::give_back(std::uint32_t location) noexcept
 
 void LocationAllocator::note_without_room(FilePageRange pages) noexcept
 {
-    without_room_ = pages;
-    free_pages_ -= pages.end - pages.begin;
+    for (std::uint64_t page = pages.begin; page < pages.end; ++page) {
+        if (is_free_and_has_room(static_cast<std::uint32_t>(page))) {
+            without_room_.set(page);
+            --free_pages_;
+        }
+    }
+    room_cursor_ = std::min(room_cursor_, pages.begin);
 }
 
-FilePageRange LocationAllocator::room_to_take() const noexcept
+FilePageRange LocationAllocator::room_to_take() noexcept
 {
     constexpr std::uint64_t few_pages = 16;
     constexpr std::uint64_t pages_at_a_time = 512;
-    const auto [begin, end] = without_room_;
-    return free_pages_ >= few_pages ? FilePageRange{} : FilePageRange{begin, std::min(end, begin + pages_at_a_time)};
+    if (free_pages_ >= few_pages) {
+        return {};
+    }
+    while (room_cursor_ < end_ && has_room(room_cursor_)) {
+        room_cursor_ = without_room_.word(room_cursor_ / 64) == 0 ? (room_cursor_ / 64 + 1) * 64 : room_cursor_ + 1;
+    }
+    if (room_cursor_ >= end_) {
+        return {};
+    }
+    FilePageRange pages{room_cursor_, room_cursor_ + 1};
+    while (pages.end < end_ && !has_room(pages.end) && pages.end - pages.begin < pages_at_a_time) {
+        ++pages.end;
+    }
+    return pages;
 }
 
 void LocationAllocator::note_room(FilePageRange pages) noexcept
 {
     for (std::uint64_t page = pages.begin; page < pages.end; ++page) {
-        free_pages_ += free_.test(page) ? 1u : 0u;
+        if (!has_room(page)) {
+            without_room_.clear(page);
+            free_pages_ += free_.test(page) ? 1u : 0u;
+        }
     }
-    without_room_.begin = pages.end;
 }
 
 LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::uint64_t end, std::uint32_t wanted,
@@ -60,7 +85,7 @@ LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::ui
 {
     std::uint64_t page = begin;
     while (page < end) {
-        const std::uint64_t free_here = free_.word(page / 64) >> (page % 64);
+        const std::uint64_t free_here = free_with_room(page / 64) >> (page % 64);
         if (free_here == 0) {
             page = (page / 64 + 1) * 64;
             continue;
@@ -69,15 +94,10 @@ LocationAllocator::Run LocationAllocator::find_from(std::uint64_t begin, std::ui
         if (page >= end) {
             break;
         }
-        if (!has_room(page)) {
-            page = without_room_.end;
-            continue;
-        }
-        const std::uint64_t room_ends = page < without_room_.begin ? without_room_.begin : end;
-        const std::uint64_t limit = std::min({end, page + wanted, room_ends});
+        const std::uint64_t limit = std::min(end, page + wanted);
         std::uint64_t stop = page;
         while (stop < limit) {
-            const std::uint64_t used_here = ~free_.word(stop / 64) >> (stop % 64);
+            const std::uint64_t used_here = ~free_with_room(stop / 64) >> (stop % 64);
             const std::uint64_t in_word = 64 - stop % 64;
             const std::uint64_t run = used_here == 0 ? in_word
                                                      : std::min<std::uint64_t>(in_word, static_cast<unsigned>(std::countr_zero(used_here)));

@@ -20,14 +20,17 @@ public:
 
     [[nodiscard]] Result<void> reserve(std::uint64_t file_pages_max);
 
+    /// Second copies of segments that come from here on may have no room.
+    void expect_late_second_copies() noexcept { second_copies_are_late_ = true; }
+    [[nodiscard]] bool has_late_second_copies() const noexcept { return second_copies_are_late_; }
     /// Makes the segment's data pages known, and free.
     void add_segment(const Segment& segment) noexcept;
 
-    /// These data pages, which are known and free, may have no room on the disk.
+    /// These data pages are known; free ones may have no room in the file system.
     void note_without_room(FilePageRange pages) noexcept;
     /// Pages that should get room now, because few others are free; empty: none. They may have it, from an earlier run. note_room() says
     /// that they have.
-    [[nodiscard]] FilePageRange room_to_take() const noexcept;
+    [[nodiscard]] FilePageRange room_to_take() noexcept;
     void note_room(FilePageRange pages) noexcept;
     /// That take_run() can give.
     [[nodiscard]] bool has_free_pages() const noexcept { return free_pages_ != 0; }
@@ -48,13 +51,16 @@ public:
 private:
     static constexpr std::uint32_t longest_preferred = 64;
 
-    [[nodiscard]] bool has_room(std::uint64_t page) const noexcept { return page < without_room_.begin || page >= without_room_.end; }
+    [[nodiscard]] bool has_room(std::uint64_t page) const noexcept { return !without_room_.test(page); }
+    [[nodiscard]] std::uint64_t free_with_room(std::uint64_t word) const noexcept { return free_.word(word) & ~without_room_.word(word); }
     [[nodiscard]] Run find_from(std::uint64_t begin, std::uint64_t end, std::uint32_t wanted, std::uint32_t at_least) const noexcept;
 
     os::ReservedBitmap free_;
     std::uint64_t end_ = 0;  ///< one past the highest known page
     std::uint64_t free_pages_ = 0;  ///< that have room
-    FilePageRange without_room_;
+    os::ReservedBitmap without_room_;
+    bool second_copies_are_late_ = false;
+    std::uint64_t room_cursor_ = 0;  ///< no page before it is without room
     std::uint64_t cursor_ = 0;
     std::uint32_t shortest_accepted_ = longest_preferred;
 };

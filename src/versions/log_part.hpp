@@ -63,11 +63,14 @@ struct LogPart {
         return versions::segment_file_pages(image_pages) + std::max(pages_for(image_pages), first_pages_min(image_bytes_max));
     }
 
-    /// EngineFormat::pages_without_room: copies of the heap's tables, and what the logs have beyond their least size.
-    static TwoFilePageRanges pages_without_room(const Segment& first, std::uint64_t image_bytes_max) noexcept
+    /// EngineFormat::pages_without_room: of the first segment copies of the heap's tables, and what the logs have beyond their least size.
+    static TwoFilePageRanges pages_without_room(const Segment& segment, std::uint64_t image_bytes_max, Room) noexcept
     {
-        const std::uint64_t log = first_page(first);
-        return {data_pages_without_room(first, image_bytes_max), FilePageRange{log + chunks_min * chunk_pages, log + pages_of(first)}};
+        if (segment.first_image_page != 0) {
+            return {};
+        }
+        const std::uint64_t log = first_page(segment);
+        return {data_pages_without_room(segment, image_bytes_max), FilePageRange{log + chunks_min * chunk_pages, log + pages_of(segment)}};
     }
 };
 

@@ -32,15 +32,28 @@ FilePageRange data_pages_without_room(const Segment& first, std::uint64_t image_
     return {begin + data_pages_per_image_page * table_pages_with_room, begin + data_pages_per_image_page * tables};
 }
 
-TwoFilePageRanges only_data_pages_without_room(const Segment& first, std::uint64_t image_bytes_max) noexcept
+TwoFilePageRanges pages_without_room_with_deltas(const Segment& segment, std::uint64_t image_bytes_max, Room room) noexcept
 {
-    return {data_pages_without_room(first, image_bytes_max), FilePageRange{}};
+    const bool is_first = segment.first_image_page == 0;
+    FilePageRange tables = is_first ? data_pages_without_room(segment, image_bytes_max) : FilePageRange{};
+    if (room == Room::on_disk) {
+        return {tables, FilePageRange{}};
+    }
+    const std::uint64_t first_copies = first_data_page(segment);
+    if (!tables.is_empty()) {  // The first copies of the same pages.
+        const std::uint64_t begin = (tables.begin - first_copies) / data_pages_per_image_page;
+        const std::uint64_t end = (tables.end - first_copies) / data_pages_per_image_page;
+        tables = {first_copies + begin, first_copies + end};
+    }
+    return {tables, FilePageRange{first_copies + segment.image_pages, segment.first_file_page + segment.file_pages}};
 }
 
-Result<void> take_room_for_tables(const Pool& pool, std::uint64_t image_bytes)
+Result<void> take_room_for_tables(const Pool& pool, const EngineFormat& format, std::uint64_t image_bytes)
 {
     const std::uint64_t image_bytes_max = pool.facts().image_bytes_first_max;
-    const FilePageRange without = data_pages_without_room(pool.segments().front(), image_bytes_max);
+    const Segment& first = pool.segments().front();
+    const FilePageRange of_format = format.without_room(first, image_bytes_max, pool.medium().room()).front();
+    const FilePageRange without = of_format.is_empty() ? data_pages_without_room(first, image_bytes_max) : of_format;
     const heap::HeapLayout heap = heap_of(image_bytes_max);
     const std::uint64_t filled_bytes = heap.spans_in(image_bytes) * (heap::coarse_marks_per_span + sizeof(heap::SpanEntry));
     const std::uint64_t filled_pages = data_pages_per_image_page * (filled_bytes / page_bytes);

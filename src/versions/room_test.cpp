@@ -16,7 +16,7 @@ namespace {
 /// The image of a new pool that may grow to 16 GiB.
 constexpr std::uint64_t image_bytes = 9 * mib;
 constexpr std::uint64_t room_pages = image_bytes / page_bytes;
-const EngineFormat room_format{"room", 1, commit_area_pages, &segment_file_pages_with_deltas, 1, &only_data_pages_without_room};
+const EngineFormat room_format{"room", 1, commit_area_pages, &segment_file_pages_with_deltas, 1, &pages_without_room_with_deltas};
 const Pool::CreateOptions room_options{room_format, image_bytes, 16 * gib};
 
 /// A pool on a disk that counts what is written where it has no room, and the writer of its epochs.
@@ -25,7 +25,7 @@ protected:
     void SetUp() override
     {
         file_ = std::make_shared<testing::PatchedFile>(std::vector<std::byte>(*Pool::file_bytes_for(room_options)));
-        file_->leave_without_room(Pool::bytes_without_room(room_options));
+        file_->leave_without_room(Pool::bytes_without_room(room_options, Room::on_disk));
         ASSERT_TRUE(Pool::create(std::make_unique<testing::PatchedMedium>(file_), room_options));
     }
     void open()
@@ -117,21 +117,21 @@ TEST_P(RoomOn, GrowthTakesWhatTheTablesNeed)
 {
     open();
     const std::uint64_t before = without_room();
-    ASSERT_TRUE(take_room_for_tables(*pool_, image_bytes));
+    ASSERT_TRUE(take_room_for_tables(*pool_, room_format, image_bytes));
     EXPECT_EQ(without_room(), before);
-    ASSERT_TRUE(take_room_for_tables(*pool_, gib));
+    ASSERT_TRUE(take_room_for_tables(*pool_, room_format, gib));
     EXPECT_NEAR(static_cast<double>(before - without_room()), 2.0 * 20 * (gib / 65536), 2.0 * page_bytes);
-    ASSERT_TRUE(take_room_for_tables(*pool_, 16 * gib));
+    ASSERT_TRUE(take_room_for_tables(*pool_, room_format, 16 * gib));
     EXPECT_GT(before - without_room(), 9 * mib);
     file_->disk_is_full = true;
-    EXPECT_TRUE(take_room_for_tables(*pool_, gib));
+    EXPECT_TRUE(take_room_for_tables(*pool_, room_format, gib));
 }
 INSTANTIATE_TEST_SUITE_P(Media, RoomOn, ::testing::Bool());
 
 TEST(Room, IsLeftOutOnlyWhereTheTablesAreLarge)
 {
     const auto without = [](std::uint64_t bytes, std::uint64_t maximum) {
-        const FileRange range = Pool::bytes_without_room({room_format, bytes, maximum}).front();
+        const FileRange range = Pool::bytes_without_room({room_format, bytes, maximum}, Room::on_disk).front();
         return range.end - range.begin;
     };
     EXPECT_EQ(without(4 * mib, 16 * mib), 0U);

@@ -4,7 +4,7 @@ import os
 import subprocess
 import unittest
 
-from faulty_runs import CLEAN, CRASHED, FaultyRun, facts_of
+from faulty_runs import CLEAN, CRASHED, FRESH, OPTIONS, TOOL, FaultyRun, facts_of
 
 READ_ONLY = 12  # SP_E_POOL_READ_ONLY
 
@@ -28,12 +28,7 @@ class FullDisk(FaultyRun):
         self.assert_starts(CLEAN, 1)
 
     def test_that_is_really_full(self):
-        disk = self.folder / "disk"
-        disk.mkdir()
-        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=14M", "tmpfs", disk], capture_output=True, check=False)
-        if mount.returncode != 0:
-            self.skipTest("no file system can be mounted here")
-        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        disk = self.mount_small_disk("14M")
         for medium in ("file", "memory"):
             with self.subTest(medium=medium):
                 options = {"--medium": medium}
@@ -44,6 +39,49 @@ class FullDisk(FaultyRun):
                 self.assert_growth_refused(self.run_program("grow", pool=pool, options=options))
                 self.assert_starts(CLEAN, 1, pool=pool, options=options)
                 pool.unlink()
+
+    def mount_small_disk(self, size):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], capture_output=True, check=False)
+        if mount.returncode != 0:
+            self.skipTest("no file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        return disk
+
+    def test_in_memory_at_a_checkpoint_is_waited_for(self):
+        disk = self.mount_small_disk("40M")
+        for medium in ("file", "memory"):
+            with self.subTest(medium=medium):
+                pool = disk / "late.pool"
+                chosen = {**OPTIONS, "--pool": pool, "--medium": medium}
+                words = [TOOL, "run", *(word for option in chosen.items() for word in option), "--", self.program, "fill_twice"]
+                with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+                    self.addCleanup(program.kill)
+                    self.assertEqual(program.stdout.readline(), f"start {FRESH} count 0\n")
+                    self.assertEqual(program.stdout.readline(), "commit 0\n")
+                    filler = disk / "filler"
+                    with open(filler, "wb", buffering=0) as file:
+                        self.assertRaises(OSError, lambda: [file.write(bytes(4096)) for _ in range(20000)])
+                    print(file=program.stdin, flush=True)
+                    program.stderr.readline()  # The start line.
+                    self.assertRegex(program.stderr.readline(), r"^stillpoint: warning: no space .*the program goes on")
+                    self.assertIsNone(program.poll())
+                    filler.unlink()
+                    self.assertEqual(program.stdout.readline(), "commit 0\n")
+                    self.assertRegex(program.stderr.read(), "room for a checkpoint again")
+                    self.assertEqual(program.wait(), 0)
+                self.assert_starts(CLEAN, 2, pool=pool, options={"--medium": medium})
+                pool.unlink()
+
+    def test_in_memory_where_all_room_is_taken_cannot_stop_a_checkpoint(self):
+        disk = self.mount_small_disk("80M")
+        pool = disk / "early.pool"
+        self.run_program(pool=pool, options={"--reserve": "all"})
+        with open(disk / "filler", "wb", buffering=0) as file:
+            self.assertRaises(OSError, lambda: [file.write(bytes(4096)) for _ in range(40000)])
+        self.assertIn("some errno 12", self.run_program("grow", pool=pool, options={"--reserve": "all"}).stdout)
+        self.assert_starts(CLEAN, 1, pool=pool)
 
     def assert_growth_refused(self, done):
         self.assertEqual(done.returncode, 0, done.stderr)

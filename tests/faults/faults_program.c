@@ -55,6 +55,29 @@ static int commits(int most)
     return 0;
 }
 
+/* Fills memory, commits, waits for a line on its input, fills it again, and commits that. */
+static int fill_twice(void)
+{
+    enum { blocks = 64, block_bytes = 128 * 1024 };
+    char* filled[blocks];
+    for (int i = 0; i < blocks; ++i) {
+        filled[i] = sp_malloc(block_bytes);
+    }
+    for (int round = 1; round <= 2; ++round) {
+        for (int i = 0; i < blocks; ++i) {
+            pthread_mutex_lock(&counters->lock);
+            memset(filled[i], round, block_bytes);
+            pthread_mutex_unlock(&counters->lock);
+        }
+        printf("commit %d\n", commit());
+        fflush(stdout);
+        if (round == 1 && getchar() == EOF) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Allocates until there is no more; frees; continues. */
 static int grow(void)
 {
@@ -246,6 +269,8 @@ int main(int argc, char** argv)
         return commits(atoi(how));
     } else if (strcmp(what, "grow") == 0) {
         return grow();
+    } else if (strcmp(what, "fill_twice") == 0) {
+        return fill_twice();
     } else if (strcmp(what, "crash") == 0) {
         return commit() != SP_OK || two_threads_crash(how);
     } else if (strcmp(what, "handler") == 0) {

@@ -65,10 +65,17 @@ public:
         room_.take(range);
         return true;
     }
-    void release_room(FileRange range) { room_.leave_without(range); }
+    /// The bytes read as zeroes.
+    void release_room(FileRange range)
+    {
+        std::fill(bytes_.begin() + static_cast<std::ptrdiff_t>(range.begin), bytes_.begin() + static_cast<std::ptrdiff_t>(range.end),
+                  std::byte{});
+        room_.leave_without(range);
+    }
     [[nodiscard]] std::uint64_t bytes_without_room() const noexcept { return room_.bytes_without(); }
     [[nodiscard]] std::uint64_t writes_without_room() const noexcept { return writes_without_room_; }
     bool disk_is_full = false;
+    bool is_memory = false;  ///< Medium::room()
 
     /// A moment to which undo_to() returns.
     [[nodiscard]] std::size_t patches() const noexcept { return saved_.size(); }
@@ -113,12 +120,22 @@ public:
 
     Result<void> resize(std::uint64_t size) override
     {
-        if (size > size_limit || mapped_) {
+        if (size > size_limit || (mapped_ && !file_->is_memory)) {
             return fail(SP_E_NO_SPACE, ENOSPC, "patched.pool: no space for {} bytes", size);
         }
         file_->resize(size);
         return {};
     }
+    Result<void> resize_with_room(std::uint64_t size, std::uint64_t room_end) override
+    {
+        const std::uint64_t begin = std::max<std::uint64_t>(file_->bytes().size(), room_end);
+        auto resized = resize(size);
+        if (resized && begin < size) {
+            file_->release_room({begin, size});
+        }
+        return resized;
+    }
+    Room room() const noexcept override { return file_->is_memory ? Room::in_memory : Room::on_disk; }
     Result<void> allocate(FileRange range) override
     {
         if (!file_->take_room(range)) {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "core/store_marks.hpp"
 #include "engines/pmthreads/advice.hpp"
 #include "engines/pmthreads/own_statistics.hpp"
 #include "engines/pmthreads/unpaced_passes.hpp"
 #include "os/clock.hpp"
+#include "os/futex.hpp"
 #include "os/log.hpp"
 #include "runtime/checkpoint_figures.hpp"
 #include "runtime/quiescence.hpp"
@@ -18,8 +20,8 @@
 namespace stillpoint::pmthreads {
 
 Checkpointer::Checkpointer(const Parts& parts, const Settings& settings) noexcept
-    : parts_(parts), settings_(settings),
-      writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock, {.between_pieces = {&between_pieces, &pacer_}}),
+    : parts_(parts), settings_(settings), writer_(*parts.pool, *parts.table, *parts.locations, *parts.medium_lock,
+                                                  {.between_pieces = {&between_pieces, &pacer_}, .await_room = {&await_room, this}}),
       turns_(settings.interval_ns, &take_turn, this)
 {
 }
@@ -79,6 +81,23 @@ Checkpointer::Turn Checkpointer::take_turn(void* self, const CheckpointTurns::Fa
 }
 
 void Checkpointer::between_pieces(void* pacer) noexcept { static_cast<Pacer*>(pacer)->step_done(); }
+
+bool Checkpointer::await_room(void* self, const Failure& refusal) noexcept
+{
+    constexpr std::uint64_t between_tries_ns = 100'000'000;
+    auto& here = *static_cast<Checkpointer*>(self);
+    if (here.in_stop_ || here.turns_.is_finishing()) {
+        return false;
+    }
+    if (!here.waits_for_room_) {
+        here.waits_for_room_ = true;
+        os::log(os::Severity::warning, "{}; the program goes on, and nothing after epoch {} is durable until there is room again",
+                refusal.text(), here.parts_.clock->durable());
+    }
+    const std::uint32_t seen = here.turns_.wakes().load(std::memory_order_acquire);
+    os::futex_wait(here.turns_.wakes(), seen, os::monotonic_ns() + between_tries_ns);
+    return true;
+}
 
 Result<void> Checkpointer::write_unstaged() noexcept
 {
@@ -190,6 +209,7 @@ void Checkpointer::prepare_store(void* self, std::byte* address, std::size_t siz
 void Checkpointer::capture_in_stop(void* self) noexcept
 {
     auto& here = *static_cast<Checkpointer*>(self);
+    here.in_stop_ = true;
     here.announced_.absorb(*here.parts_.table, *here.parts_.locations, here.parts_.log);
     const SyncObjectsCapture capture(here.parts_.shadow->base(), &prepare_store, &here);
     here.mirrored_.update([&](std::byte* address, std::size_t size) { prepare_store(&here, address, size); });
@@ -203,6 +223,7 @@ void Checkpointer::capture_in_stop(void* self) noexcept
     probe_captured(here.captured_epoch_);
     here.captured_ns_ = os::monotonic_ns();
     here.captured_unix_ns_ = os::wall_clock_ns();
+    here.in_stop_ = false;
 }
 
 Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) noexcept
@@ -226,6 +247,7 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
             !capture_.wants_stop()) {
             statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
             capture_.rest(os::monotonic_ns());
+            writer_.return_room(os::monotonic_ns());
             return Turn::nothing_to_do;
         }
     } else {
@@ -259,7 +281,11 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
     note_stop(stop_length_ns(stop), stop.wait_ns);
     note_commit(os::monotonic_ns() - write_begun_ns);
     parts_.clock->set_durable(captured_epoch_);
+    if (std::exchange(waits_for_room_, false)) {
+        os::log(os::Severity::note, "there was room for a checkpoint again: epoch {} is durable", captured_epoch_);
+    }
     capture_.clear(os::monotonic_ns());
+    writer_.return_room(os::monotonic_ns());
     writing_begun_ = false;
     return Turn::committed;
 }

@@ -73,6 +73,8 @@ private:
     [[nodiscard]] Turn take_checkpoint(bool last, bool even_if_empty) noexcept;
     /// Runs in the stop.
     static void between_pieces(void* pacer) noexcept;
+    /// versions::AwaitRoom: the checkpoint waits, unless it holds threads or is the last one.
+    static bool await_room(void* self, const Failure& refusal) noexcept;
     static void capture_in_stop(void* self) noexcept;
     /// Called before a store of this thread into the image.
     static void prepare_store(void* self, std::byte* address, std::size_t size) noexcept;
@@ -107,7 +109,10 @@ private:
 
     Pacer pacer_{turns_.wakes(), turns_.requested()};
 
+    bool waits_for_room_ = false;  ///< a checkpoint has met a full file system, and none has ended since
+
     // About the turn in progress.
+    bool in_stop_ = false;
     bool last_ = false;
     bool writing_begun_ = false;
     bool pre_copy_pays_ = true;

@@ -36,8 +36,14 @@ Result<void> check_own_options(const Options& options)
     return {};
 }
 
-constexpr EngineFormat newest_format{
-    "pmthreads", layout_version, engine_area_pages, &versions::segment_file_pages_with_deltas, 1, &versions::only_data_pages_without_room};
+constexpr EngineFormat newest_format{"pmthreads",
+                                     layout_version,
+                                     engine_area_pages,
+                                     &versions::segment_file_pages_with_deltas,
+                                     1,
+                                     &versions::pages_without_room_with_deltas};
+/// The option reserve=all: whatever was left out when the pool was made.
+constexpr EngineFormat format_with_all_room{"pmthreads", layout_version, engine_area_pages, &versions::segment_file_pages_with_deltas};
 constexpr EngineFormat older_formats[] = {{"pmthreads", layout_version_without_deltas, engine_area_pages, &versions::segment_file_pages}};
 
 bool has_delta_log(const Pool& pool) noexcept { return pool.facts().engine_layout_version >= layout_version; }
@@ -82,9 +88,19 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
     const bool has_log = has_delta_log(*pool_);
+    const bool has_late_room = has_log && pool_->medium().room() == Room::in_memory;
+    takes_all_room_ = has_late_room && OwnOptions{options}.reserve == "all";
+    if (has_late_room && !takes_all_room_) {
+        locations_.expect_late_second_copies();
+        deltas_.log.expect_late_room();
+    }
     auto recovered = recover_table(has_log ? &deltas_ : nullptr);
     if (!recovered) {
         return recovered;
+    }
+    if (has_late_room && !takes_all_room_) {
+        locations_.note_without_room(
+            newest_format.without_room(pool_->segments().front(), facts.image_bytes_first_max, Room::in_memory).front());
     }
     RecoveryReport report = *recovered;
     if (auto reserved = kernel_writes::reserve(); !reserved) {
@@ -111,6 +127,18 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     }
     publish_start();
     return report;
+}
+
+/// A pool in memory gets what was left out when it was made.
+Result<void> PmthreadsEngine::take_all_room()
+{
+    for (const Segment& segment : pool_->segments()) {
+        const FilePageRange pages{segment.first_file_page, segment.first_file_page + segment.file_pages};
+        if (auto taken = pool_->medium().allocate(pages.bytes()); !taken) {
+            return taken;
+        }
+    }
+    return {};
 }
 
 Result<void> PmthreadsEngine::choose_tracker(const Options& options, std::uint64_t image_bytes_max)
@@ -155,6 +183,9 @@ Result<void> PmthreadsEngine::load_image(std::string_view choice, RecoveryReport
 
 Result<void> PmthreadsEngine::start_checkpoints()
 {
+    if (auto taken = takes_all_room_ ? take_all_room() : Result<void>{}; !taken) {
+        return taken;
+    }
     own_statistic(OwnStatistic::tracker).store(static_cast<std::uint64_t>(number_of_tracker(tracker_->name())), std::memory_order_relaxed);
     return checkpointer_->start();
 }
@@ -180,7 +211,9 @@ Result<std::uint64_t> PmthreadsEngine::grow(std::uint64_t wanted)
     if (wanted <= shadow_.bytes()) {
         return shadow_.bytes();
     }
-    const auto grown = grow_pool(wanted, has_delta_log(*pool_) ? newest_format : older_formats[0]);
+    const auto grown = grow_pool(wanted, !has_delta_log(*pool_) ? older_formats[0]
+                                         : takes_all_room_      ? format_with_all_room
+                                                                : newest_format);
     if (!grown) {
         return grown;
     }

@@ -36,8 +36,10 @@ private:
     void announce_segment(const Segment& segment) noexcept override;
     void detach_parts_after_fork() noexcept override;
     [[nodiscard]] Result<void> choose_tracker(const Options& options, std::uint64_t image_bytes_max);
+    [[nodiscard]] Result<void> take_all_room();
     [[nodiscard]] Result<void> load_image(std::string_view choice, RecoveryReport& report);
 
+    bool takes_all_room_ = false;
     versions::Deltas deltas_;  ///< of pools that have a log
     std::unique_ptr<Tracker> tracker_;
     std::string tracker_name_;

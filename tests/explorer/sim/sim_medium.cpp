@@ -101,7 +101,7 @@ Result<std::unique_ptr<Medium>> SimMedium::create(Stage& stage, const MediumOpti
     auto medium = std::unique_ptr<SimMedium>(new SimMedium(stage, options));
     stage.size_bytes_ = size;
     if (!stage.in_objects) {  // An object takes room as it is written.
-        stage.room_.leave_without(options.without_room);
+        stage.room_.leave_without(stage.room() == Room::in_memory ? options.without_room_in_memory : options.without_room);
     }
     medium->record(EventKind::resize, 0, nullptr, 0, size);
     if (!options.publish_later || stage.primitive) {
@@ -190,6 +190,16 @@ Result<void> SimMedium::resize(std::uint64_t size)
     stage_.size_bytes_ = size;
     record(EventKind::resize, 0, nullptr, 0, size);
     return stage_.in_objects ? change_head() : sync_file();
+}
+
+Result<void> SimMedium::resize_with_room(std::uint64_t size, std::uint64_t room_end)
+{
+    const std::uint64_t begin = std::max(stage_.size_bytes_, room_end);
+    auto resized = resize(size);
+    if (resized && stage_.room() == Room::in_memory && begin < size) {
+        stage_.room_.leave_without(FileRange{begin, size});
+    }
+    return resized;
 }
 
 Result<void> SimMedium::allocate(FileRange range)

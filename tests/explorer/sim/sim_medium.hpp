@@ -32,6 +32,7 @@ public:
     [[nodiscard]] Result<std::unique_ptr<Medium>> open(const MediumOptions& options) override;
 
     [[nodiscard]] bool byte_addressable() const noexcept { return byte_addressable_; }
+    [[nodiscard]] Room room() const noexcept { return byte_addressable_ && !primitive ? Room::in_memory : Room::on_disk; }
 
     /// The file's bytes, for all readers.
     [[nodiscard]] const std::byte* visible_bytes() const noexcept { return readable_; }
@@ -99,6 +100,8 @@ public:
     [[nodiscard]] Result<void> claim(std::uint64_t writer) override;
     [[nodiscard]] std::uint64_t last_writer() const noexcept override { return last_writer_; }
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
+    [[nodiscard]] Result<void> resize_with_room(std::uint64_t size, std::uint64_t room_end) override;
+    [[nodiscard]] Room room() const noexcept override { return stage_.room(); }
     [[nodiscard]] Result<void> allocate(FileRange range) override;
     void release(FileRange range) noexcept override;
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override;
