@@ -74,6 +74,22 @@ class FullDisk(FaultyRun):
                 self.assert_starts(CLEAN, 2, pool=pool, options={"--medium": medium})
                 pool.unlink()
 
+    def test_in_memory_at_the_end_keeps_the_last_epoch(self):
+        disk = self.mount_small_disk("40M")
+        pool = disk / "late.pool"
+        chosen = {**OPTIONS, "--pool": pool}
+        words = [TOOL, "run", *(word for option in chosen.items() for word in option), "--", self.program, "fill_twice", "unsaved"]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+            self.addCleanup(program.kill)
+            self.assertEqual([program.stdout.readline() for _ in range(2)], [f"start {FRESH} count 0\n", "commit 0\n"])
+            with open(disk / "filler", "wb", buffering=0) as file:
+                self.assertRaises(OSError, lambda: [file.write(bytes(4096)) for _ in range(20000)])
+            print(file=program.stdin, flush=True)
+            self.assertRegex(program.stderr.read(), "error: no space .*stays at epoch")
+            self.assertEqual(program.wait(), 0)
+        (disk / "filler").unlink()
+        self.assert_starts(CRASHED, 1, pool=pool)
+
     def test_in_memory_where_all_room_is_taken_cannot_stop_a_checkpoint(self):
         disk = self.mount_small_disk("80M")
         pool = disk / "early.pool"

@@ -55,8 +55,8 @@ static int commits(int most)
     return 0;
 }
 
-/* Fills memory, commits, waits for a line on its input, fills it again, and commits that. */
-static int fill_twice(void)
+/* Fills memory, commits, waits for a line on its input, fills it again, and commits that if `saves`. */
+static int fill_twice(int saves)
 {
     enum { blocks = 64, block_bytes = 128 * 1024 };
     char* filled[blocks];
@@ -69,8 +69,10 @@ static int fill_twice(void)
             memset(filled[i], round, block_bytes);
             pthread_mutex_unlock(&counters->lock);
         }
-        printf("commit %d\n", commit());
-        fflush(stdout);
+        if (round == 1 || saves) {
+            printf("commit %d\n", commit());
+            fflush(stdout);
+        }
         if (round == 1 && getchar() == EOF) {
             return 1;
         }
@@ -270,7 +272,7 @@ int main(int argc, char** argv)
     } else if (strcmp(what, "grow") == 0) {
         return grow();
     } else if (strcmp(what, "fill_twice") == 0) {
-        return fill_twice();
+        return fill_twice(strcmp(how, "unsaved") != 0);
     } else if (strcmp(what, "crash") == 0) {
         return commit() != SP_OK || two_threads_crash(how);
     } else if (strcmp(what, "handler") == 0) {
