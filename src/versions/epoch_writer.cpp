@@ -454,6 +454,7 @@ void EpochWriter::return_room(std::uint64_t now_ns) noexcept
         if (now_ns - return_begun_ns_ < between_walks_ns) {
             return;
         }
+        is_first_return_ = return_begun_ns_ == 0;
         return_begun_ns_ = now_ns;
         return_cursor_ = 0;
     }
@@ -463,8 +464,8 @@ void EpochWriter::return_room(std::uint64_t now_ns) noexcept
         std::uint64_t run_end = 0;
         for (std::uint64_t page = return_cursor_; page < end; ++page) {
             const std::uint32_t home = table_.home_locations(page)[copy];
-            const bool is_unused = !written_lately_.test(page) && table_.consistent(page).epoch != 0 &&
-                                   locations_.is_free_and_has_room(home);
+            const bool may_have_room = is_first_return_ ? locations_.is_free(home) : locations_.is_free_and_has_room(home);
+            const bool is_unused = may_have_room && !written_lately_.test(page) && table_.consistent(page).epoch != 0;
             if (!is_unused) {
                 continue;
             }

@@ -150,6 +150,7 @@ private:
     os::ReservedBitmap written_lately_;  ///< by image page
     std::uint64_t return_cursor_ = UINT64_MAX;  ///< image page; from the end on: no walk goes on
     std::uint64_t return_begun_ns_ = 0;
+    bool is_first_return_ = true;  ///< an earlier run may have left room at any free place
     os::ReservedArray<TablePage> table_pages_;  ///< on their way to the medium
     WriteRules write_rules_;
     std::uint64_t hash_of_zeroes_ = 0;

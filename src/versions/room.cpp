@@ -48,6 +48,17 @@ TwoFilePageRanges pages_without_room_with_deltas(const Segment& segment, std::ui
     return {tables, FilePageRange{first_copies + segment.image_pages, segment.first_file_page + segment.file_pages}};
 }
 
+void note_places_beside_copies(const VersionTable& table, LocationAllocator& locations) noexcept
+{
+    for (std::uint64_t page = 0; page < table.image_pages(); ++page) {
+        if (table.consistent(page).epoch != 0) {
+            for (const std::uint64_t home : table.home_locations(page)) {
+                locations.note_without_room({home, home + 1});
+            }
+        }
+    }
+}
+
 Result<void> take_room_for_tables(const Pool& pool, const EngineFormat& format, std::uint64_t image_bytes)
 {
     const std::uint64_t image_bytes_max = pool.facts().image_bytes_first_max;

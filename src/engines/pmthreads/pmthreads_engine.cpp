@@ -99,8 +99,9 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
         return recovered;
     }
     if (has_late_room && !takes_all_room_) {
-        locations_.note_without_room(
-            newest_format.without_room(pool_->segments().front(), facts.image_bytes_first_max, Room::in_memory).front());
+        const auto tables = newest_format.without_room(pool_->segments().front(), facts.image_bytes_first_max, Room::in_memory).front();
+        locations_.note_without_room(tables);
+        versions::note_places_beside_copies(table_, locations_);
     }
     RecoveryReport report = *recovered;
     if (auto reserved = kernel_writes::reserve(); !reserved) {

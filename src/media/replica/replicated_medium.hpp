@@ -72,6 +72,7 @@ public:
     [[nodiscard]] std::string_view mechanism() const noexcept override { return mechanism_; }
     [[nodiscard]] MediumCounters counters() const noexcept override { return local_->counters(); }
     [[nodiscard]] Result<void> resize(std::uint64_t size) override;
+    [[nodiscard]] Room room() const noexcept override { return local_->room(); }
     [[nodiscard]] Result<void> allocate(FileRange range) override { return local_->allocate(range); }
     // release() gives nothing back: the bytes here would read as zeroes, and those of the replica as before.
     [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::byte> destination) const override
