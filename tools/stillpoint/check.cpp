@@ -16,10 +16,10 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint check bank.pool && stillpoint run --pool bank.pool -- ./bank\n"
-                                      "  stillpoint check --json bank.pool\n";
+constexpr std::string_view check_examples = "  stillpoint check bank.pool && stillpoint run --pool bank.pool -- ./bank\n"
+                                            "  stillpoint check --json bank.pool\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view check_exit_codes =
     "  0 sound; 64 wrong usage; 65 damaged, or not a pool (the message names the place); 66 no such\n"
     "  file; 71 no memory; 74 input/output error; 75 a process has the pool open; 77 no permission\n";
 
@@ -190,7 +190,7 @@ void add_check(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<CheckArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file.");
     line.json_flag(arguments->json, "Print one JSON object, also for a damaged pool.");
-    line.footer(examples, exit_code_lines);
+    line.footer(check_examples, check_exit_codes);
     line.on_use([arguments, &invocation] { return check(*arguments, invocation.quiet); });
 }
 

@@ -10,12 +10,12 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view compact_examples =
     "  stillpoint compact list.pool small.pool              as small as the objects allow, and a sixteenth\n"
     "  stillpoint compact --size 256M list.pool small.pool  with room for more\n"
     "  stillpoint compact list.pool new.pool && mv new.pool list.pool\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view compact_exit_codes =
     "  0 made; 64 wrong usage, or a size that does not hold the objects; 65 damaged, or not a pool whose\n"
     "  objects are known; 66 no such file; 69 not available here; 71 no memory; 73 NEW exists, or no space;\n"
     "  74 input/output error; 75 a process has the pool open; 77 no permission\n";
@@ -84,7 +84,7 @@ void add_compact(CLI::App& app, Invocation& invocation)
     add_size_option(line, arguments->size_mb);
     line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
-    line.footer(examples, exit_code_lines);
+    line.footer(compact_examples, compact_exit_codes);
     line.on_use([arguments, &invocation] { return compact(*arguments, !arguments->quiet && !invocation.quiet); });
 }
 

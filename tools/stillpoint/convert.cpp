@@ -15,11 +15,11 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint convert list.pool new.pool --types ./list --dry-run    what would change\n"
-                                      "  stillpoint convert list.pool new.pool --types ./list && mv new.pool list.pool\n"
-                                      "  stillpoint convert list.pool new.pool --types ./list --drop Node.comment\n";
+constexpr std::string_view convert_examples = "  stillpoint convert list.pool new.pool --types ./list --dry-run    what would change\n"
+                                              "  stillpoint convert list.pool new.pool --types ./list && mv new.pool list.pool\n"
+                                              "  stillpoint convert list.pool new.pool --types ./list --drop Node.comment\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view convert_exit_codes =
     "  0 made, or --dry-run found nothing against it; 64 wrong usage, or a size that does not hold the objects;\n"
     "  65 data would be lost, damaged, or not a pool whose objects are known; 66 no such file, or PROGRAM\n"
     "  describes no types; 69 not available here; 71 no memory; 73 NEW exists, or no space; 74 input/output\n"
@@ -198,7 +198,7 @@ void add_convert(CLI::App& app, Invocation& invocation)
     add_size_option(line, arguments->size_mb);
     line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
-    line.footer(examples, exit_code_lines);
+    line.footer(convert_examples, convert_exit_codes);
     line.on_use([arguments, &invocation] {
         return arguments->program.empty()
                    ? report_error(exit_codes::usage, "--types is required: name the new program, or a shared library of it")

@@ -21,12 +21,12 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint copy bank.pool backup/bank.pool        while ./bank runs, or after it\n"
-                                      "  stillpoint copy bank.pool - | zstd > bank.zst     to a pipe; `stillpoint restore` reads one\n"
-                                      "  stillpoint copy --pause bank.pool backup/b.pool   where a program's writes cannot be held\n"
-                                      "  stillpoint copy --incremental-since backup/bank.pool bank.pool backup/bank.monday\n";
+constexpr std::string_view copy_examples = "  stillpoint copy bank.pool backup/bank.pool        while ./bank runs, or after it\n"
+                                           "  stillpoint copy bank.pool - | zstd > bank.zst     to a pipe; `stillpoint restore` reads one\n"
+                                           "  stillpoint copy --pause bank.pool backup/b.pool   where a program's writes cannot be held\n"
+                                           "  stillpoint copy --incremental-since backup/bank.pool bank.pool backup/bank.monday\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view copy_exit_codes =
     "  0 made, and verified; 64 wrong usage; 65 damaged, or not a pool; 66 no such file; 71 no memory; 73 NEW\n"
     "  exists, or no space; 74 input/output error; 75 the program's writes cannot be held, or not for so\n"
     "  long; 77 no permission\n";
@@ -177,7 +177,7 @@ void add_copy(CLI::App& app, Invocation& invocation)
                      "Copy only what has changed since BASE, an earlier copy or increment of this pool; `stillpoint restore` adds it.");
     line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
-    line.footer(examples, exit_code_lines);
+    line.footer(copy_examples, copy_exit_codes);
     line.on_use([arguments, &invocation] { return copy_pool(*arguments, !arguments->quiet && !invocation.quiet); });
 }
 

@@ -18,7 +18,7 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view crashtest_examples =
     "  stillpoint crashtest -- ./bank --transfers 1000000         100 kills, on a pool of its own\n"
     "  stillpoint crashtest --check './bank --verify' -- ./bank   and after each a checker, under the pool\n"
     "  stillpoint crashtest --moments persist --kills 500 -- ./bank\n"
@@ -27,7 +27,7 @@ constexpr std::string_view examples =
     "and checker note anything outside the pool, they do so in the folder that CRASHTEST_FOLDER names: it begins empty with\n"
     "each new pool. Options of `run` (--interval, --tracker, --medium, ...) hold for both.\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view crashtest_exit_codes =
     "  0 every kill was survived; 1 one was not: the program did not come back, the pool was not sound, the\n"
     "  checker failed, or an epoch was lost; 64 wrong usage; 65 a pool that was named is damaged or foreign; 69\n"
     "  not available here; 73 no space; 74 input/output error; 75 a process has the pool open; 77 no permission; 126 the program cannot be run durably; 127 there is no such program;\n"
@@ -287,7 +287,7 @@ void add_crashtest(CLI::App& app, Invocation& invocation)
     const std::shared_ptr<RuntimeFlags> runtime(arguments, &arguments->runtime);
     add_runtime_flags(line, runtime, [](const OptionRow& row) { return row.name != "pool"; });
     line.ends_with_a_command();
-    line.footer(examples, exit_code_lines);
+    line.footer(crashtest_examples, crashtest_exit_codes);
     line.on_use([line, arguments, &invocation] {
         const bool quiet = invocation.quiet || arguments->runtime.flags[find_option("quiet")];
         arguments->plan.program = line.command();

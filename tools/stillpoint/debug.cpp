@@ -20,13 +20,13 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view debug_examples =
     "  stillpoint debug bank.pool ./bank\n"
     "  stillpoint debug bank.pool ./bank -- --batch -ex 'print *$sp_root(\"accounts\", \"struct account\")'\n"
     "  stillpoint debug bank.pool -- --batch -ex 'stillpoint roots'\n"
     "  stillpoint debug list.pool ./list -- --batch -ex 'print $sp_root(\"root\")->next'\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view debug_exit_codes =
     "  gdb's own; before it starts 64 wrong usage; 65 damaged, or not a pool; 66 no such file; 69 gdb is not\n"
     "  installed; 71 no memory; 73 no room for a copy of the memory (TMPDIR); 74 input/output error; 75 a\n"
     "  process has the pool open (debug a copy of it); 77 no permission\n";
@@ -179,7 +179,7 @@ void add_debug(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<DebugArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file; it is only read.");
     line.positional("PROGRAM", arguments->program, false, "The program, for its types and variables; what comes after \"--\" is for gdb.");
-    line.footer(examples, exit_code_lines);
+    line.footer(debug_examples, debug_exit_codes);
     line.on_use([arguments, &invocation] { return debug(*arguments, invocation.command, !invocation.quiet); });
 }
 

@@ -12,12 +12,12 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view diff_examples =
     "  stillpoint copy bank.pool before.pool; ./bank; stillpoint diff before.pool bank.pool\n"
     "  stillpoint diff --program ./bank before.pool bank.pool     fields, with their values before and after\n"
     "  stillpoint diff --json before.pool bank.pool | python3 -m json.tool\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view diff_exit_codes =
     "  0 the same; 1 different; 64 wrong usage, or no such handle or type; 65 damaged, not a pool, or pools that\n"
     "  cannot be compared; 66 no such file, or the program has no debug information; 71 no memory; 74\n"
     "  input/output error; 75 a process has a pool open (compare a copy of it: `stillpoint copy`); 77 no\n"
@@ -223,7 +223,7 @@ void add_diff(CLI::App& app, Invocation& invocation)
         return error == std::errc() && end == text.data() + text.size() ? "" : "\"" + text + "\" is not a whole number";
     };
     line.option("--limit", "NUMBER", take, "Tell of so many blocks at most, and of so many fields or ranges of each. Default 20; 0: all.");
-    line.footer(examples, exit_code_lines);
+    line.footer(diff_examples, diff_exit_codes);
     line.on_use([arguments, &invocation] { return diff(*arguments, !invocation.quiet); });
 }
 

@@ -15,13 +15,13 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view doctor_examples =
     "  stillpoint doctor                              the current folder\n"
     "  stillpoint doctor /mnt/pmem\n"
     "  stillpoint doctor --json /var/lib/bank\n"
     "  stillpoint doctor rados://bank                 a pool of a Ceph cluster, by writes to an object of its own\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view doctor_exit_codes =
     "  0 a pool can be kept there; 64 wrong usage; 66 no such path, or no such pool of the cluster; 69 no pool can be kept there,\n"
     "  or a cluster that can lose what it acknowledges; 74 the system refused to say; 75 no monitor answers;\n"
     "  77 this user may not create files there, or may not use the cluster\n";
@@ -173,7 +173,7 @@ void add_doctor(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<DoctorArguments>();
     line.positional("PATH", arguments->path, false, "A folder, or a pool in it; rados://CEPHPOOL. Default: the current folder.");
     line.json_flag(arguments->json, "Print one JSON object.");
-    line.footer(examples, exit_code_lines);
+    line.footer(doctor_examples, doctor_exit_codes);
     line.on_use([arguments] { return doctor(*arguments); });
 }
 

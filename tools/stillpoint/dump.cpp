@@ -10,13 +10,13 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view dump_examples =
     "  stillpoint dump bank.pool                      handles, sizes, durable globals, the first bytes\n"
     "  stillpoint dump --program ./bank bank.pool     fields and values, by the program's debug information\n"
     "  stillpoint dump --program ./bank --type accounts=\"struct account\" --depth 5 bank.pool\n"
     "  stillpoint dump --json bank.pool | python3 -m json.tool\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view dump_exit_codes =
     "  0 printed; 64 wrong usage, or no such handle or type; 65 damaged, or not a pool; 66 no such file, or\n"
     "  the program has no debug information; 71 no memory; 74 input/output error; 75 a process has the pool\n"
     "  open (dump a copy of it: `stillpoint copy`); 77 no permission\n";
@@ -59,7 +59,7 @@ void add_dump(CLI::App& app, Invocation& invocation)
                 "Follow so many pointers at most. Default 3; where the pool knows types: all.");
     line.option("--bytes", "NUMBER", whole_number(arguments->bytes),
                 "Print so many bytes at most of an object without a type. Default 64.");
-    line.footer(examples, exit_code_lines);
+    line.footer(dump_examples, dump_exit_codes);
     line.on_use([arguments, &invocation] { return dump(*arguments, invocation.quiet); });
 }
 

@@ -21,12 +21,12 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint exporter bank.pool                   http://127.0.0.1:9742/metrics\n"
-                                      "  stillpoint exporter '/srv/pools/*.pool'         also pools that are made later\n"
-                                      "  stillpoint exporter --listen [::1]:9000 a.pool b.pool\n"
-                                      "docs/guide/watching.md has a configuration of Prometheus.\n";
+constexpr std::string_view exporter_examples = "  stillpoint exporter bank.pool                   http://127.0.0.1:9742/metrics\n"
+                                               "  stillpoint exporter '/srv/pools/*.pool'         also pools that are made later\n"
+                                               "  stillpoint exporter --listen [::1]:9000 a.pool b.pool\n"
+                                               "docs/guide/watching.md has a configuration of Prometheus.\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view exporter_exit_codes =
     "  0 ended by SIGTERM or SIGINT; 64 wrong usage; 69 the address is taken, or not one of this machine;\n"
     "  71 no memory\n";
 
@@ -153,7 +153,7 @@ void add_exporter(CLI::App& app, Invocation& invocation)
             return parsed ? std::string{} : parsed.error();
         },
         "Address and port of the server. Default 127.0.0.1:9742; port 0 takes a free one.");
-    line.footer(examples, exit_code_lines);
+    line.footer(exporter_examples, exporter_exit_codes);
     line.on_use([arguments] { return serve(*arguments); });
 }
 

@@ -16,10 +16,10 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint grow bank.pool --pool-max 64G\n"
-                                      "  stillpoint copy bank.pool larger.pool --pool-max 64G   leaves the old pool as it is\n";
+constexpr std::string_view grow_examples = "  stillpoint grow bank.pool --pool-max 64G\n"
+                                           "  stillpoint copy bank.pool larger.pool --pool-max 64G   leaves the old pool as it is\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view grow_exit_codes =
     "  0 raised, or it was that already; 64 wrong usage, or no larger maximum; 65 not a pool, or not of such\n"
     "  an engine; 66 no such file; 71 no memory; 74 input/output error; 75 a process has the pool open; 77 no\n"
     "  permission\n";
@@ -65,7 +65,7 @@ void add_grow(CLI::App& app, Invocation& invocation)
     line.positional("POOL", arguments->path, true, "Path of the pool file; no program may have it open.");
     line.option("--pool-max", "SIZE", maximum_taker(arguments->maximum_mb), "The new maximum of durable memory, e.g. 64G.");
     line.json_flag(arguments->json, "Print one JSON object.");
-    line.footer(examples, exit_code_lines);
+    line.footer(grow_examples, grow_exit_codes);
     line.on_use([arguments] { return grow(*arguments); });
 }
 

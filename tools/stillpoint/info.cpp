@@ -19,13 +19,13 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view info_examples =
     "  stillpoint info bank.pool\n"
     "  stillpoint info --handles bank.pool            the named objects too (reads the whole pool)\n"
     "  stillpoint info --objects jobs.pool            durable objects, their logs, what replaying them takes\n"
     "  stillpoint info --json bank.pool | python3 -m json.tool\n";
 
-constexpr std::string_view exit_code_lines = "  0 printed; 64 wrong usage; 65 not a sound pool; 66 no such file; 71 no memory;\n"
+constexpr std::string_view info_exit_codes = "  0 printed; 64 wrong usage; 65 not a sound pool; 66 no such file; 71 no memory;\n"
                                              "  74 input/output error; 75 in use (--handles, --objects only); 77 no permission\n";
 
 struct InfoArguments {
@@ -324,7 +324,7 @@ void add_info(CLI::App& app, Invocation& invocation)
         }
     }
     line.json_flag(arguments->json, "Print one JSON object.");
-    line.footer(examples, exit_code_lines);
+    line.footer(info_examples, info_exit_codes);
     line.on_use([arguments, &invocation] { return info(*arguments, invocation.quiet); });
 }
 

@@ -26,12 +26,12 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint cc --lint -g bank.c -o bank -pthread\n"
-                                      "  stillpoint lint -- ./bank --threads 2\n"
-                                      "  stillpoint lint --suppress known.txt --json --output report.json -- ./bank\n"
-                                      "known.txt has lines as function:init_*, file:third_party/ or module:libfoo.so.\n";
+constexpr std::string_view lint_examples = "  stillpoint cc --lint -g bank.c -o bank -pthread\n"
+                                           "  stillpoint lint -- ./bank --threads 2\n"
+                                           "  stillpoint lint --suppress known.txt --json --output report.json -- ./bank\n"
+                                           "known.txt has lines as function:init_*, file:third_party/ or module:libfoo.so.\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view lint_exit_codes =
     "  0 nothing was found, and the program ended with 0; 1 something was found; otherwise the program's own\n"
     "  (128 and the signal's number where one killed it). Before it runs: those of `run`, and 126 where\n"
     "  the program was compiled neither with --lint nor for a layer with restart points; 65 and 66 for the file of suppressions.\n";
@@ -304,7 +304,7 @@ void add_lint(CLI::App& app, Invocation& invocation)
         "Leave out the findings that this file names.");
     add_runtime_flags(line, plan->runtime, [](const OptionRow&) { return true; });
     line.ends_with_a_command();
-    line.footer(examples, exit_code_lines);
+    line.footer(lint_examples, lint_exit_codes);
     line.on_use([line, plan, &invocation] {
         plan->runtime->settle(invocation.quiet);
         const auto quiet = plan->runtime->environment.contains("STILLPOINT_QUIET");

@@ -23,12 +23,12 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint restore backup/bank.pool bank.pool           where there is no bank.pool\n"
-                                      "  stillpoint restore --force backup/bank.pool bank.pool   in place of it\n"
-                                      "  zstd -d < bank.zst | stillpoint restore - bank.pool\n"
-                                      "  stillpoint restore backup/bank.pool backup/bank.monday backup/bank.tuesday bank.pool\n";
+constexpr std::string_view restore_examples = "  stillpoint restore backup/bank.pool bank.pool           where there is no bank.pool\n"
+                                              "  stillpoint restore --force backup/bank.pool bank.pool   in place of it\n"
+                                              "  zstd -d < bank.zst | stillpoint restore - bank.pool\n"
+                                              "  stillpoint restore backup/bank.pool backup/bank.monday backup/bank.tuesday bank.pool\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view restore_exit_codes =
     "  0 made, and verified; 64 wrong usage; 65 the copy is damaged, or not a pool; 66 no such file; 71 no\n"
     "  memory; 73 POOL exists, or no space; 74 input/output error; 75 a process has POOL or COPY open; 77 no\n"
     "  permission\n";
@@ -195,7 +195,7 @@ void add_restore(CLI::App& app, Invocation& invocation)
     line.flag("--force", arguments->force, "Replace the pool file if there is one.");
     line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
-    line.footer(examples, exit_code_lines);
+    line.footer(restore_examples, restore_exit_codes);
     line.on_use([arguments, &invocation] { return restore(*arguments, !arguments->quiet && !invocation.quiet); });
 }
 

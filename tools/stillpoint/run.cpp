@@ -16,13 +16,14 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint run --pool bank.pool -- ./bank --threads 2\n"
-                                      "  stillpoint run --pool bank.pool --interval 20ms --tracker mprotect -- ./bank\n"
-                                      "  stillpoint run --pool /dev/shm/x.pool --durability process --pool-size 1G -- ./bank\n"
-                                      "Every option has an environment variable as well: --interval-ms is STILLPOINT_INTERVAL_MS; the\n"
-                                      "flag wins. A pool that exists keeps its engine, durability and sizes; another value is an error.\n";
+constexpr std::string_view run_examples =
+    "  stillpoint run --pool bank.pool -- ./bank --threads 2\n"
+    "  stillpoint run --pool bank.pool --interval 20ms --tracker mprotect -- ./bank\n"
+    "  stillpoint run --pool /dev/shm/x.pool --durability process --pool-size 1G -- ./bank\n"
+    "Every option has an environment variable as well: --interval-ms is STILLPOINT_INTERVAL_MS; the\n"
+    "flag wins. A pool that exists keeps its engine, durability and sizes; another value is an error.\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view run_exit_codes =
     "  the program's own, once it runs. Before that: 64 wrong usage, or a run inside a run; 65 the\n"
     "  pool is damaged, foreign, newer or another engine's; 66 no folder for it; 69 not available on\n"
     "  this system; 71 no memory; 73 no space; 74 input/output error; 75 another process has the pool open; 77 no\n"
@@ -52,7 +53,7 @@ void add_run(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<RuntimeFlags>();
     add_runtime_flags(line, arguments, [](const OptionRow&) { return true; });
     line.ends_with_a_command();
-    line.footer(examples, exit_code_lines);
+    line.footer(run_examples, run_exit_codes);
     line.on_use([line, arguments, &invocation] {
         arguments->settle(invocation.quiet);
         return run(*arguments, line.command());

@@ -15,11 +15,11 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint salvage bank.pool bank-new.pool\n"
-                                      "  stillpoint salvage --json bank.pool bank-new.pool\n"
-                                      "  stillpoint salvage --accept-unproved cells.pool cells-new.pool\n";
+constexpr std::string_view salvage_examples = "  stillpoint salvage bank.pool bank-new.pool\n"
+                                              "  stillpoint salvage --json bank.pool bank-new.pool\n"
+                                              "  stillpoint salvage --accept-unproved cells.pool cells-new.pool\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view salvage_exit_codes =
     "  0 made, and all of it is sound; 1 made, and something is older, lost or not proved: it is listed;\n"
     "  64 wrong usage; 65 nothing can be proved, or not a pool of such an engine; 66 no such file; 71 no\n"
     "  memory; 73 NEW exists, or no space; 74 input/output error; 75 a process has the pool open; 77 no\n"
@@ -337,7 +337,7 @@ void add_salvage(CLI::App& app, Invocation& invocation)
               "Of an engine whose checksums do not cover the program's data: take these as the file has them, and list them.");
     line.json_flag(arguments->json, "Print one JSON object.");
     line.flag("-q,--quiet", arguments->quiet, "Print errors and results only: no progress.");
-    line.footer(examples, exit_code_lines);
+    line.footer(salvage_examples, salvage_exit_codes);
     line.on_use([arguments, &invocation] { return salvage(*arguments, !arguments->quiet && !invocation.quiet); });
 }
 

@@ -29,12 +29,13 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint standby --pool rados://data/bank -- ./bank --threads 2\n"
-                                      "  stillpoint standby --pool rados://data/bank --lease 5s --memory 8G -- ./bank\n"
-                                      "The same command runs on each machine: one has the pool, the others wait. It takes the options of\n"
-                                      "`stillpoint run`, which are the program's once it begins.\n";
+constexpr std::string_view standby_examples =
+    "  stillpoint standby --pool rados://data/bank -- ./bank --threads 2\n"
+    "  stillpoint standby --pool rados://data/bank --lease 5s --memory 8G -- ./bank\n"
+    "The same command runs on each machine: one has the pool, the others wait. It takes the options of\n"
+    "`stillpoint run`, which are the program's once it begins.\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view standby_exit_codes =
     "  the program's own, once it runs. Before that: 64 wrong usage, or no pool in Ceph; 65 the pool is\n"
     "  damaged, foreign, newer or another engine's; 69 no agent or no cluster; 71 no memory;\n"
     "  74 input/output error, or the pool was removed; 75 another process was quicker to make the pool; 77 no permission; 126 the program cannot be run\n"
@@ -201,7 +202,7 @@ void add_standby(CLI::App& app, Invocation& invocation)
         "How much of the pool is kept in memory while this process waits. Default: half of the machine's memory.");
     add_runtime_flags(line, arguments->runtime, [](const OptionRow&) { return true; });
     line.ends_with_a_command();
-    line.footer(examples, exit_code_lines);
+    line.footer(standby_examples, standby_exit_codes);
     line.on_use([line, arguments, &invocation] {
         arguments->runtime->settle(invocation.quiet);
         return standby(*arguments, line.command());

@@ -21,13 +21,13 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint stats bank.pool\n"
-                                      "  stillpoint stats --watch 1 bank.pool           again every second, until the program ends\n"
-                                      "  stillpoint stats --json bank.pool\n"
-                                      "  stillpoint stats --prometheus bank.pool        for a text file collector\n"
-                                      "docs/guide/statistics.md explains every figure.\n";
+constexpr std::string_view stats_examples = "  stillpoint stats bank.pool\n"
+                                            "  stillpoint stats --watch 1 bank.pool           again every second, until the program ends\n"
+                                            "  stillpoint stats --json bank.pool\n"
+                                            "  stillpoint stats --prometheus bank.pool        for a text file collector\n"
+                                            "docs/guide/statistics.md explains every figure.\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view stats_exit_codes =
     "  0 printed; 64 wrong usage; 65 not a pool, or its program runs with another version; 66 no such file;\n"
     "  69 no process has the pool open, or it cannot be seen from here; 74 input/output error;\n"
     "  77 no permission\n";
@@ -153,7 +153,7 @@ void add_stats(CLI::App& app, Invocation& invocation)
     line.json_flag(arguments->json, "Print one JSON object; with --watch, one a line.");
     line.flag("--prometheus", arguments->prometheus, "Print them in the text format of Prometheus.");
     line.number("--watch", arguments->watch_seconds, 0.01, 86400.0, "SECONDS", "Print again every SECONDS until the program ends.");
-    line.footer(examples, exit_code_lines);
+    line.footer(stats_examples, stats_exit_codes);
     line.on_use([arguments] { return stats(*arguments); });
 }
 

@@ -18,12 +18,12 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint top bank.pool\n"
-                                      "  stillpoint top '/srv/pools/*.pool'      also pools that are made later\n"
-                                      "  stillpoint top --once bank.pool         one table, with means since the program began\n"
-                                      "q or Ctrl-C ends it. Where the output is not a terminal, table after table is printed.\n";
+constexpr std::string_view top_examples = "  stillpoint top bank.pool\n"
+                                          "  stillpoint top '/srv/pools/*.pool'      also pools that are made later\n"
+                                          "  stillpoint top --once bank.pool         one table, with means since the program began\n"
+                                          "q or Ctrl-C ends it. Where the output is not a terminal, table after table is printed.\n";
 
-constexpr std::string_view exit_code_lines = "  0 ended by q or Ctrl-C, or printed; 64 wrong usage; 74 input/output error\n";
+constexpr std::string_view top_exit_codes = "  0 ended by q or Ctrl-C, or printed; 64 wrong usage; 74 input/output error\n";
 
 struct TopArguments {
     std::vector<std::string> pools;
@@ -155,7 +155,7 @@ void add_top(CLI::App& app, Invocation& invocation)
     line.positionals("POOL", arguments->pools, "Paths of pool files, and patterns for them in quotes.");
     line.flag("--once", arguments->once, "Print one table and end.");
     line.number("--every", arguments->seconds, 0.05, 3600.0, "SECONDS", "Time between two tables. Default 1.");
-    line.footer(examples, exit_code_lines);
+    line.footer(top_examples, top_exit_codes);
     line.on_use([arguments] { return top(*arguments); });
 }
 

@@ -17,10 +17,10 @@ namespace stillpoint::tool {
 
 namespace {
 
-constexpr std::string_view examples = "  stillpoint trim bank.pool\n"
-                                      "  stillpoint trim --json bank.pool\n";
+constexpr std::string_view trim_examples = "  stillpoint trim bank.pool\n"
+                                           "  stillpoint trim --json bank.pool\n";
 
-constexpr std::string_view exit_code_lines =
+constexpr std::string_view trim_exit_codes =
     "  0 trimmed; 64 wrong usage; 65 not a sound pool, or not of such an engine; 66 no such file; 71 no\n"
     "  memory; 74 input/output error; 75 a process has the pool open; 77 no permission\n";
 
@@ -104,7 +104,7 @@ void add_trim(CLI::App& app, Invocation& invocation)
     const auto arguments = std::make_shared<TrimArguments>();
     line.positional("POOL", arguments->path, true, "Path of the pool file; no program may have it open.");
     line.json_flag(arguments->json, "Print one JSON object.");
-    line.footer(examples, exit_code_lines);
+    line.footer(trim_examples, trim_exit_codes);
     line.on_use([arguments] { return trim(*arguments); });
 }
 
