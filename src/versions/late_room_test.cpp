@@ -44,7 +44,7 @@ protected:
         ASSERT_TRUE(state) << state.error().text();
         const auto tables = late_format.without_room(pool_->segments().front(), late_options.image_bytes_max, Room::in_memory).front();
         locations_->note_without_room(tables);
-        note_places_beside_copies(*table_, *locations_);
+        note_places_beside_copies(*pool_, *table_, *locations_);
         epoch_ = state->next_epoch;
         writer_.emplace(*pool_, *table_, *locations_, lock_, EpochWriter::WriteRules{.await_room = {&await_room, this}});
         ASSERT_TRUE(begin_run(*pool_));

@@ -31,6 +31,7 @@ void LocationAllocator::take(std::uint32_t location) noexcept
 {
     free_.clear(location);
     free_pages_ -= has_room(location) ? 1u : 0u;
+    without_room_.clear(location);  // A copy lies there, or will.
 }
 
 void LocationAllocator::give_back(std::uint32_t location) noexcept

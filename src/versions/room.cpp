@@ -48,12 +48,14 @@ TwoFilePageRanges pages_without_room_with_deltas(const Segment& segment, std::ui
     return {tables, FilePageRange{first_copies + segment.image_pages, segment.first_file_page + segment.file_pages}};
 }
 
-void note_places_beside_copies(const VersionTable& table, LocationAllocator& locations) noexcept
+void note_places_beside_copies(const Pool& pool, const VersionTable& table, LocationAllocator& locations) noexcept
 {
-    for (std::uint64_t page = 0; page < table.image_pages(); ++page) {
-        if (table.consistent(page).epoch != 0) {
-            for (const std::uint64_t home : table.home_locations(page)) {
-                locations.note_without_room({home, home + 1});
+    for (const Segment& segment : pool.segments()) {
+        const std::uint64_t first_copies = first_data_page(segment);
+        for (std::uint64_t i = 0; i < segment.image_pages; ++i) {
+            const VersionSlot& copy = table.consistent(segment.first_image_page + i);
+            if (copy.epoch != 0 && copy.location != first_copies + i) {
+                locations.note_without_room({first_copies + i, first_copies + i + 1});
             }
         }
     }

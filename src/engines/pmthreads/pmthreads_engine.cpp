@@ -88,9 +88,10 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     pool_ = std::make_unique<Pool>(std::move(pool));
     const PoolFacts& facts = pool_->facts();
     const bool has_log = has_delta_log(*pool_);
-    const bool has_late_room = has_log && pool_->medium().room() == Room::in_memory;
-    takes_all_room_ = has_late_room && OwnOptions{options}.reserve == "all";
-    if (has_late_room && !takes_all_room_) {
+    const bool may_be_late = has_log && pool_->medium().room() == Room::in_memory;
+    takes_all_room_ = may_be_late && OwnOptions{options}.reserve == "all";
+    const bool has_late_room = may_be_late && !takes_all_room_;
+    if (has_late_room) {
         locations_.expect_late_second_copies();
         deltas_.log.expect_late_room();
     }
@@ -98,10 +99,10 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
     if (!recovered) {
         return recovered;
     }
-    if (has_late_room && !takes_all_room_) {
+    if (has_late_room) {
         const auto tables = newest_format.without_room(pool_->segments().front(), facts.image_bytes_first_max, Room::in_memory).front();
         locations_.note_without_room(tables);
-        versions::note_places_beside_copies(table_, locations_);
+        versions::note_places_beside_copies(*pool_, table_, locations_);
     }
     RecoveryReport report = *recovered;
     if (auto reserved = kernel_writes::reserve(); !reserved) {
