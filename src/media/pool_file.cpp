@@ -289,7 +289,7 @@ Result<void> PoolFile::allocate_tail(FileRange range, std::uint64_t room_end)
     const FileRange with_room{range.begin, room_end};
     const int error = with_room.begin == with_room.end ? 0 : reserve(with_room);
     if (cannot_allocate(error)) {
-        return allocate_fresh(range);
+        return outcome_of_allocation(fill_with_zeroes(range.begin, range.end), range);
     }
     const bool has_its_size = room_end == range.end && with_room.begin != with_room.end;
     if (error != 0 || has_its_size) {
