@@ -49,20 +49,29 @@ class FullDisk(FaultyRun):
         self.addCleanup(subprocess.run, ["umount", disk], check=True)
         return disk
 
+    def fill_up(self, disk):
+        """Returns the file that takes all room that is left."""
+        filler = disk / "filler"
+        with open(filler, "wb", buffering=0) as file:
+            self.assertRaises(OSError, lambda: [file.write(bytes(4096)) for _ in range(40000)])
+        return filler
+
+    def filling_twice(self, options, *how):
+        words = [TOOL, "run", *(word for option in options.items() for word in option), "--", self.program, "fill_twice", *how]
+        program = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(program.kill)
+        return program
+
     def test_in_memory_at_a_checkpoint_is_waited_for(self):
         disk = self.mount_small_disk("40M")
         for medium in ("file", "memory"):
             with self.subTest(medium=medium):
                 pool = disk / "late.pool"
                 chosen = {**OPTIONS, "--pool": pool, "--medium": medium}
-                words = [TOOL, "run", *(word for option in chosen.items() for word in option), "--", self.program, "fill_twice"]
-                with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
-                    self.addCleanup(program.kill)
+                with self.filling_twice(chosen) as program:
                     self.assertEqual(program.stdout.readline(), f"start {FRESH} count 0\n")
                     self.assertEqual(program.stdout.readline(), "commit 0\n")
-                    filler = disk / "filler"
-                    with open(filler, "wb", buffering=0) as file:
-                        self.assertRaises(OSError, lambda: [file.write(bytes(4096)) for _ in range(20000)])
+                    filler = self.fill_up(disk)
                     print(file=program.stdin, flush=True)
                     program.stderr.readline()  # The start line.
                     self.assertRegex(program.stderr.readline(), r"^stillpoint: warning: no space .*the program goes on")
@@ -78,24 +87,20 @@ class FullDisk(FaultyRun):
         disk = self.mount_small_disk("40M")
         pool = disk / "late.pool"
         chosen = {**OPTIONS, "--pool": pool}
-        words = [TOOL, "run", *(word for option in chosen.items() for word in option), "--", self.program, "fill_twice", "unsaved"]
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
-            self.addCleanup(program.kill)
+        with self.filling_twice(chosen, "unsaved") as program:
             self.assertEqual([program.stdout.readline() for _ in range(2)], [f"start {FRESH} count 0\n", "commit 0\n"])
-            with open(disk / "filler", "wb", buffering=0) as file:
-                self.assertRaises(OSError, lambda: [file.write(bytes(4096)) for _ in range(20000)])
+            filler = self.fill_up(disk)
             print(file=program.stdin, flush=True)
             self.assertRegex(program.stderr.read(), "error: no space .*stays at epoch")
             self.assertEqual(program.wait(), 0)
-        (disk / "filler").unlink()
+        filler.unlink()
         self.assert_starts(CRASHED, 1, pool=pool)
 
     def test_in_memory_where_all_room_is_taken_cannot_stop_a_checkpoint(self):
         disk = self.mount_small_disk("80M")
         pool = disk / "early.pool"
         self.run_program(pool=pool, options={"--reserve": "all"})
-        with open(disk / "filler", "wb", buffering=0) as file:
-            self.assertRaises(OSError, lambda: [file.write(bytes(4096)) for _ in range(40000)])
+        self.fill_up(disk)
         self.assertIn("some errno 12", self.run_program("grow", pool=pool, options={"--reserve": "all"}).stdout)
         self.assert_starts(CLEAN, 1, pool=pool)
 
