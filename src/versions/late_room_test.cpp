@@ -1,12 +1,7 @@
-#include <cstring>
 #include <gtest/gtest.h>
-#include <vector>
 
-#include "pool/commit_record.hpp"
-#include "support/patched_medium.hpp"
+#include "support/epochs_on_patched_file.hpp"
 #include "versions/delta_layout.hpp"
-#include "versions/epoch_writer.hpp"
-#include "versions/recovered_state.hpp"
 #include "versions/room.hpp"
 
 namespace stillpoint::versions {
@@ -18,37 +13,27 @@ constexpr std::uint64_t second_ns = 1'000'000'000;
 const EngineFormat late_format{"late", 1, commit_area_pages, &segment_file_pages_with_deltas, 1, &pages_without_room_with_deltas};
 const Pool::CreateOptions late_options{late_format, late_image_bytes, gib};
 
-/// A pool in memory, and the writer of its epochs.
-class LateRoom : public ::testing::TestWithParam<bool> {
+/// A pool in memory.
+class LateRoom : public testing::EpochsOnPatchedFile {
 protected:
+    LateRoom() : EpochsOnPatchedFile(late_options) { rules_.await_room = {&await_room, this}; }
     void SetUp() override
     {
-        file_ = std::make_shared<testing::PatchedFile>(std::vector<std::byte>(*Pool::file_bytes_for(late_options)));
-        file_->is_memory = true;
-        file_->leave_without_room(Pool::bytes_without_room(late_options, Room::in_memory));
-        ASSERT_TRUE(Pool::create(std::make_unique<testing::PatchedMedium>(file_), late_options));
+        make(Room::in_memory);
         open();
     }
-    void open()
+    Deltas* before_recovery() override
     {
-        writer_.reset();
-        table_.emplace();
-        locations_.emplace();
         deltas_.emplace();
-        auto pool = Pool::open(std::make_unique<testing::PatchedMedium>(file_, GetParam()), late_format);
-        ASSERT_TRUE(pool);
-        pool_.emplace(std::move(*pool));
         locations_->expect_late_second_copies();
         deltas_->log.expect_late_room();
-        const auto state = recover_state(*pool_, *table_, *locations_, nullptr, &*deltas_);
-        ASSERT_TRUE(state) << state.error().text();
+        return &*deltas_;
+    }
+    void after_recovery() override
+    {
         const auto tables = late_format.without_room(pool_->segments().front(), late_options.image_bytes_max, Room::in_memory).front();
         locations_->note_without_room(tables);
         note_places_beside_copies(*pool_, *table_, *locations_);
-        epoch_ = state->next_epoch;
-        writer_.emplace(*pool_, *table_, *locations_, lock_, EpochWriter::WriteRules{.await_room = {&await_room, this}});
-        ASSERT_TRUE(begin_run(*pool_));
-        ASSERT_TRUE(writer_->reserve(gib / page_bytes));
     }
     static bool await_room(void* self, const Failure& refusal) noexcept
     {
@@ -60,35 +45,18 @@ protected:
     /// An epoch in which each `step`-th page is written; with `line_of_page` that page has a line in the log.
     Result<void> write(std::uint64_t begin, std::uint64_t end, std::uint64_t step = 1, std::optional<std::uint32_t> line_of_page = {})
     {
-        static std::byte copies[2 * late_pages * page_bytes];
-        writer_->begin(epoch_);
         deltas_->log.begin_epoch(epoch_);
-        std::uint64_t index = 0;
-        for (std::uint64_t page = begin; page < end; page += step, ++index) {
-            std::byte* const copy = copies + index * page_bytes;
-            std::memset(copy, static_cast<int>(epoch_ + 1), page_bytes);
-            if (auto written = writer_->write_page(index, page, copy, true); !written) {
-                return pass_on(written.error());
-            }
+        if (auto written = write_pages(begin, end, step); !written) {
+            return written;
         }
         alignas(page_bytes) static const std::byte line[page_bytes] = {};
         const std::uint32_t pages[] = {line_of_page.value_or(0)};
         const std::uint64_t masks[] = {1};
-        const DeltaBatch batch = line_of_page ? DeltaBatch{pages, masks, line, 1} : DeltaBatch{};
-        auto done = writer_->commit({epoch_, pool_->facts().image_bytes / page_bytes, 0, false, &deltas_->log, batch});
-        ++epoch_;
-        return done;
+        return commit(&deltas_->log, line_of_page ? DeltaBatch{pages, masks, line, 1} : DeltaBatch{});
     }
     [[nodiscard]] std::uint64_t room_bytes() const { return file_->bytes().size() - file_->bytes_without_room(); }
 
-    std::shared_ptr<testing::PatchedFile> file_;
-    std::optional<Pool> pool_;
-    std::optional<VersionTable> table_;
-    std::optional<LocationAllocator> locations_;
     std::optional<Deltas> deltas_;
-    os::FutexLock lock_;
-    std::optional<EpochWriter> writer_;
-    std::uint64_t epoch_ = 0;
     int waits_ = 0;
     int room_comes_after_ = 0;
 };

@@ -1,14 +1,9 @@
 #include "versions/room.hpp"
 
-#include <cstring>
 #include <gtest/gtest.h>
-#include <vector>
 
-#include "pool/commit_record.hpp"
-#include "support/patched_medium.hpp"
+#include "support/epochs_on_patched_file.hpp"
 #include "versions/delta_layout.hpp"
-#include "versions/epoch_writer.hpp"
-#include "versions/recovered_state.hpp"
 
 namespace stillpoint::versions {
 namespace {
@@ -19,55 +14,17 @@ constexpr std::uint64_t room_pages = image_bytes / page_bytes;
 const EngineFormat room_format{"room", 1, commit_area_pages, &segment_file_pages_with_deltas, 1, &pages_without_room_with_deltas};
 const Pool::CreateOptions room_options{room_format, image_bytes, 16 * gib};
 
-/// A pool on a disk that counts what is written where it has no room, and the writer of its epochs.
-class RoomOn : public ::testing::TestWithParam<bool> {
+/// A pool on a disk.
+class RoomOn : public testing::EpochsOnPatchedFile {
 protected:
-    void SetUp() override
-    {
-        file_ = std::make_shared<testing::PatchedFile>(std::vector<std::byte>(*Pool::file_bytes_for(room_options)));
-        file_->leave_without_room(Pool::bytes_without_room(room_options, Room::on_disk));
-        ASSERT_TRUE(Pool::create(std::make_unique<testing::PatchedMedium>(file_), room_options));
-    }
-    void open()
-    {
-        writer_.reset();
-        table_.emplace();
-        locations_.emplace();
-        auto pool = Pool::open(std::make_unique<testing::PatchedMedium>(file_, GetParam()), room_format);
-        ASSERT_TRUE(pool);
-        pool_.emplace(std::move(*pool));
-        const auto state = recover_state(*pool_, *table_, *locations_, nullptr, nullptr);
-        ASSERT_TRUE(state) << state.error().text();
-        epoch_ = state->next_epoch;
-        writer_.emplace(*pool_, *table_, *locations_, lock_);
-        ASSERT_TRUE(begin_run(*pool_));
-        ASSERT_TRUE(writer_->reserve(16 * gib / page_bytes));
-    }
-    /// An epoch in which these pages are written, with the epoch's number in them.
+    RoomOn() : EpochsOnPatchedFile(room_options) {}
+    void SetUp() override { make(Room::on_disk); }
     Result<void> write(std::uint64_t begin, std::uint64_t end)
     {
-        writer_->begin(epoch_);
-        static std::byte copies[room_pages * page_bytes];
-        for (std::uint64_t page = begin; page < end; ++page) {
-            std::byte* const copy = copies + (page - begin) * page_bytes;
-            std::memset(copy, static_cast<int>(epoch_ + 1), page_bytes);
-            if (auto written = writer_->write_page(page - begin, page, copy, true); !written) {
-                return pass_on(written.error());
-            }
-        }
-        auto done = writer_->commit({epoch_, room_pages, 0, false});
-        ++epoch_;
-        return done;
+        auto written = write_pages(begin, end);
+        return written ? commit() : written;
     }
     [[nodiscard]] std::uint64_t without_room() const { return file_->bytes_without_room(); }
-
-    std::shared_ptr<testing::PatchedFile> file_;
-    std::optional<Pool> pool_;
-    std::optional<VersionTable> table_;
-    std::optional<LocationAllocator> locations_;
-    os::FutexLock lock_;
-    std::optional<EpochWriter> writer_;
-    std::uint64_t epoch_ = 0;
 };
 
 TEST_P(RoomOn, ASmallPoolTakesLittleOfTheDisk)
