@@ -85,10 +85,10 @@ MediumCounters FileMedium::counters() const noexcept
             .persist_points = file_.faults().persist_points()};
 }
 
-Result<void> FileMedium::resize(std::uint64_t size)
+Result<void> FileMedium::resize_with_room(std::uint64_t size, std::uint64_t room_end)
 {
     const WriteTurn turn(file_.turns());
-    return file_.grow(size, size);
+    return file_.grow(size, room_end);
 }
 
 Result<void> FileMedium::read(std::uint64_t offset, std::span<std::byte> destination) const { return file_.read(offset, destination); }

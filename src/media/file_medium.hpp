@@ -33,7 +33,8 @@ public:
     [[nodiscard]] Result<void> publish() override { return file_.publish(); }
     void begin_turn() noexcept override { file_.turns().begin(); }
     void end_turn() noexcept override { file_.turns().end(); }
-    [[nodiscard]] Result<void> resize(std::uint64_t size) override;
+    [[nodiscard]] Result<void> resize(std::uint64_t size) override { return resize_with_room(size, size); }
+    [[nodiscard]] Result<void> resize_with_room(std::uint64_t size, std::uint64_t room_end) override;
     [[nodiscard]] Room room() const noexcept override { return file_.room(); }
     [[nodiscard]] Result<void> allocate(FileRange range) override { return file_.allocate(range); }
     void release(FileRange range) noexcept override { file_.release(range); }

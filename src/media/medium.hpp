@@ -82,8 +82,7 @@ public:
     /// Errors: no_space (nothing changed), io.
     [[nodiscard]] virtual Result<void> resize(std::uint64_t size) = 0;
 
-    /// As resize(), but bytes from `room_end` on get room by allocate(): before it nothing is written there. Media that keep none in memory
-    /// may give it at once.
+    /// As resize(), but bytes from `room_end` on get room by allocate(): before it nothing is written there. A medium may give it at once.
     [[nodiscard]] virtual Result<void> resize_with_room(std::uint64_t size, std::uint64_t room_end)
     {
         static_cast<void>(room_end);

@@ -29,12 +29,7 @@ protected:
         deltas_->log.expect_late_room();
         return &*deltas_;
     }
-    void after_recovery() override
-    {
-        const auto tables = late_format.without_room(pool_->segments().front(), late_options.image_bytes_max, Room::in_memory).front();
-        locations_->note_without_room(tables);
-        note_places_beside_copies(*pool_, *table_, *locations_);
-    }
+    void after_recovery() override { note_first_copies_without_room(*pool_, late_format, *table_, *locations_); }
     static bool await_room(void* self, const Failure& refusal) noexcept
     {
         auto& test = *static_cast<LateRoom*>(self);

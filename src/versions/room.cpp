@@ -48,8 +48,11 @@ TwoFilePageRanges pages_without_room_with_deltas(const Segment& segment, std::ui
     return {tables, FilePageRange{first_copies + segment.image_pages, segment.first_file_page + segment.file_pages}};
 }
 
-void note_places_beside_copies(const Pool& pool, const VersionTable& table, LocationAllocator& locations) noexcept
+void note_first_copies_without_room(const Pool& pool, const EngineFormat& format, const VersionTable& table,
+                                    LocationAllocator& locations) noexcept
 {
+    locations.note_without_room(
+        format.without_room(pool.segments().front(), pool.facts().image_bytes_first_max, pool.medium().room()).front());
     for (const Segment& segment : pool.segments()) {
         const std::uint64_t first_copies = first_data_page(segment);
         for (std::uint64_t i = 0; i < segment.image_pages; ++i) {

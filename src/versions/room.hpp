@@ -23,9 +23,11 @@ namespace stillpoint::versions {
 /// EngineFormat::pages_without_room of an engine with a delta log (versions/delta_layout.hpp): in memory second copies and the log too.
 [[nodiscard]] TwoFilePageRanges pages_without_room_with_deltas(const Segment& segment, std::uint64_t image_bytes_max, Room room) noexcept;
 
-/// A pool with late second copies (LocationAllocator::expect_late_second_copies): where a page's second copy is in force, the place of the
-/// first one may have none, since an earlier run may have given it back.
-void note_places_beside_copies(const Pool& pool, const VersionTable& table, LocationAllocator& locations) noexcept;
+/// A pool with late second copies (LocationAllocator::expect_late_second_copies): which other places may have no room. Copies of the heap's
+/// tables since the pool was made, and the place of a page's first copy where the second one is in force: an earlier run may have given
+/// it back.
+void note_first_copies_without_room(const Pool& pool, const EngineFormat& format, const VersionTable& table,
+                                    LocationAllocator& locations) noexcept;
 
 /// Takes room for the pages of the heap's tables that an image of that size fills. The medium's lock is held. Errors: no_space, io.
 [[nodiscard]] Result<void> take_room_for_tables(const Pool& pool, const EngineFormat& format, std::uint64_t image_bytes);

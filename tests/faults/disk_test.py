@@ -4,7 +4,7 @@ import os
 import subprocess
 import unittest
 
-from faulty_runs import CLEAN, CRASHED, FRESH, OPTIONS, TOOL, FaultyRun, facts_of
+from faulty_runs import CLEAN, CRASHED, FRESH, TOOL, FaultyRun, facts_of
 
 READ_ONLY = 12  # SP_E_POOL_READ_ONLY
 
@@ -56,9 +56,9 @@ class FullDisk(FaultyRun):
             self.assertRaises(OSError, lambda: [file.write(bytes(4096)) for _ in range(40000)])
         return filler
 
-    def filling_twice(self, options, *how):
-        words = [TOOL, "run", *(word for option in options.items() for word in option), "--", self.program, "fill_twice", *how]
-        program = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def filling_twice(self, *how, pool, options=()):
+        words = self.words_of_run("fill_twice", *how, pool=pool, options=options)
+        program = subprocess.Popen([TOOL, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(program.kill)
         return program
 
@@ -67,8 +67,7 @@ class FullDisk(FaultyRun):
         for medium in ("file", "memory"):
             with self.subTest(medium=medium):
                 pool = disk / "late.pool"
-                chosen = {**OPTIONS, "--pool": pool, "--medium": medium}
-                with self.filling_twice(chosen) as program:
+                with self.filling_twice(pool=pool, options={"--medium": medium}) as program:
                     self.assertEqual(program.stdout.readline(), f"start {FRESH} count 0\n")
                     self.assertEqual(program.stdout.readline(), "commit 0\n")
                     filler = self.fill_up(disk)
@@ -86,8 +85,7 @@ class FullDisk(FaultyRun):
     def test_in_memory_at_the_end_keeps_the_last_epoch(self):
         disk = self.mount_small_disk("40M")
         pool = disk / "late.pool"
-        chosen = {**OPTIONS, "--pool": pool}
-        with self.filling_twice(chosen, "unsaved") as program:
+        with self.filling_twice("unsaved", pool=pool) as program:
             self.assertEqual([program.stdout.readline() for _ in range(2)], [f"start {FRESH} count 0\n", "commit 0\n"])
             filler = self.fill_up(disk)
             print(file=program.stdin, flush=True)

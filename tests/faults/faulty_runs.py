@@ -22,10 +22,13 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_
 class FaultyRun(CommandLineTest):
     program = PROGRAM
 
+    def words_of_run(self, *arguments, pool=None, options=()):
+        chosen = {**OPTIONS, **dict(options), "--pool": pool or self.pool}
+        return ("run", *(word for option in chosen.items() for word in option), "--", self.program, *arguments)
+
     def run_program(self, *arguments, pool=None, options=(), fault=None, launcher=()):
         environment = {"STILLPOINT_FAULT": fault} if fault else {}
-        chosen = {**OPTIONS, **dict(options), "--pool": pool or self.pool}
-        words = ("run", *(word for option in chosen.items() for word in option), "--", self.program, *arguments)
+        words = self.words_of_run(*arguments, pool=pool, options=options)
         if launcher:
             return self.stillpoint(*launcher, TOOL, *words, tool=LAUNCHER, **environment)
         return self.stillpoint(*words, **environment)

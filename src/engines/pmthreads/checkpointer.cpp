@@ -246,8 +246,9 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
         if (pre_copied_ == 0 && !last && !even_if_empty && !awaited && !mirrored_.changed() && !parts_.tracker->has_unarmed_pages() &&
             !capture_.wants_stop()) {
             statistics().empty_checkpoints.fetch_add(1, std::memory_order_relaxed);
-            capture_.rest(os::monotonic_ns());
-            writer_.return_room(os::monotonic_ns());
+            const std::uint64_t now_ns = os::monotonic_ns();
+            capture_.rest(now_ns);
+            writer_.return_room(now_ns);
             return Turn::nothing_to_do;
         }
     } else {
@@ -284,8 +285,9 @@ Checkpointer::Turn Checkpointer::take_checkpoint(bool last, bool even_if_empty) 
     if (std::exchange(waits_for_room_, false)) {
         os::log(os::Severity::note, "there was room for a checkpoint again: epoch {} is durable", captured_epoch_);
     }
-    capture_.clear(os::monotonic_ns());
-    writer_.return_room(os::monotonic_ns());
+    const std::uint64_t now_ns = os::monotonic_ns();
+    capture_.clear(now_ns);
+    writer_.return_room(now_ns);
     writing_begun_ = false;
     return Turn::committed;
 }

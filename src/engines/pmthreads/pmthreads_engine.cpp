@@ -100,9 +100,7 @@ Result<RecoveryReport> PmthreadsEngine::start(Pool pool, const Options& options)
         return recovered;
     }
     if (has_late_room) {
-        const auto tables = newest_format.without_room(pool_->segments().front(), facts.image_bytes_first_max, Room::in_memory).front();
-        locations_.note_without_room(tables);
-        versions::note_places_beside_copies(*pool_, table_, locations_);
+        versions::note_first_copies_without_room(*pool_, newest_format, table_, locations_);
     }
     RecoveryReport report = *recovered;
     if (auto reserved = kernel_writes::reserve(); !reserved) {
