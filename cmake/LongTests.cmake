@@ -1,5 +1,6 @@
 # stillpoint_long_tests(test...): `make test-all` runs them, `make test` does not: programs of other projects that are compiled first,
-# benchmarks, other processors, packages, and long forms of what a shorter test shows too. Names that are not tests here are passed over.
+# benchmarks, other processors, packages, long forms of what a shorter test shows too, and tests which show that an instrument notices a
+# defect. Names that are not tests here are passed over.
 function(stillpoint_long_tests)
     foreach(test IN LISTS ARGN)
         if(TEST ${test})

@@ -63,6 +63,7 @@ std::optional<int> read_arguments(int count, char** words, Arguments& arguments)
         {"--jobs", &arguments.jobs, "Processes at a time."},
         {"--campaign", &arguments.campaign, "Only campaigns with this in their names."},
         {"--canaries", &arguments.canaries, "Remove one fence, sync or checksum at a time: each must be noticed."},
+        {"--each", &arguments.each, "With --canaries: each Nth of them; the seed says with which it begins."},
         {"--canary", &arguments.canary, "Only this canary."},
         {"--counts", &arguments.counts, "Count what checkpoints cost the medium, and end."},
         {"--golden", &arguments.golden, "With --counts: compare with this file; a difference is a failure."},
@@ -86,8 +87,8 @@ std::optional<int> read_arguments(int count, char** words, Arguments& arguments)
         }
         i += takes_word ? 1 : 0;
     }
-    if (arguments.states == 0 || arguments.jobs == 0) {
-        fmt::print(stderr, "explore: --states and --jobs need at least 1\n");
+    if (arguments.states == 0 || arguments.jobs == 0 || arguments.each == 0) {
+        fmt::print(stderr, "explore: --states, --jobs and --each need at least 1\n");
         return EX_USAGE;
     }
     return std::nullopt;

@@ -17,6 +17,7 @@ struct Arguments {
     std::string campaign;
     std::string canary;
     bool canaries = false;
+    std::uint64_t each = 1;
     bool list = false;
     bool counts = false;
     std::string golden;

@@ -165,6 +165,8 @@ int run_canaries(const Arguments& arguments)
 {
     std::vector<CanaryEntry> chosen = canaries();
     std::erase_if(chosen, [&](const CanaryEntry& entry) { return !arguments.canary.empty() && entry.name != arguments.canary; });
+    std::uint64_t place = arguments.seed;
+    std::erase_if(chosen, [&](const CanaryEntry&) { return place++ % arguments.each != 0; });
     if (chosen.empty()) {
         fmt::print(stderr, "explore: there is no canary \"{}\"; --list names them\n", arguments.canary);
         return 64;
