@@ -239,7 +239,8 @@ bench: build-bench
 	$(call say,Benchmarks: each prints ratios against the same work without Stillpoint)
 	@python3 -B bench/run.py all
 
-# Regenerates docs/measured/tables/workloads.md and its data: every workload on the first engine and the peers that are here. Takes its time; use an idle machine.
+# Regenerates docs/measured/tables/workloads.md and its data: every workload on the first engine and the peers that are here. Takes its
+# time; use an idle machine.
 DURABILITY ?= power
 PERFORMANCE = --threads 2 --durability $(DURABILITY) --no-kill
 PERFORMANCE_FILES = build/performance.json build/performance-mixes.json

@@ -161,14 +161,25 @@ CampaignResult hunt(const Arguments& arguments, const CanaryEntry& canary)
     return total;
 }
 
-int run_canaries(const Arguments& arguments)
+/// The one that is named, or each Nth.
+std::vector<CanaryEntry> chosen_canaries(const Arguments& arguments)
 {
     std::vector<CanaryEntry> chosen = canaries();
-    std::erase_if(chosen, [&](const CanaryEntry& entry) { return !arguments.canary.empty() && entry.name != arguments.canary; });
+    if (!arguments.canary.empty()) {
+        std::erase_if(chosen, [&](const CanaryEntry& entry) { return entry.name != arguments.canary; });
+        return chosen;
+    }
     std::uint64_t place = arguments.seed;
     std::erase_if(chosen, [&](const CanaryEntry&) { return place++ % arguments.each != 0; });
+    return chosen;
+}
+
+int run_canaries(const Arguments& arguments)
+{
+    const std::vector<CanaryEntry> chosen = chosen_canaries(arguments);
     if (chosen.empty()) {
-        fmt::print(stderr, "explore: there is no canary \"{}\"; --list names them\n", arguments.canary);
+        fmt::print(stderr, "explore: no canary is named \"{}\", or --each {} passes over all of them; --list names them\n",
+                   arguments.canary, arguments.each);
         return 64;
     }
     const auto begun = std::chrono::steady_clock::now();
