@@ -189,7 +189,8 @@ void MappedMedium::append_lines(std::uint64_t offset, const void* data, std::siz
     observe(MediumEvent::nontemporal_store, offset, data, size);
     arch_.copy_nontemporal(mapping_.base() + offset, data, size);
     shared_.add(bytes_appended, size);
-    charge_pages(size);
+    charge_pages(size / page_bytes * page_bytes);
+    charge_lines((size % page_bytes + cache_line_bytes - 1) / cache_line_bytes);
 }
 
 void MappedMedium::append_each(std::span<const LineWrite> lines) noexcept
@@ -201,7 +202,7 @@ void MappedMedium::append_each(std::span<const LineWrite> lines) noexcept
         observe(MediumEvent::nontemporal_store, line.offset, line.data, cache_line_bytes);
         arch_.copy_nontemporal(mapping_.base() + line.offset, line.data, cache_line_bytes);
     }
-    charge_pages(lines.size() * cache_line_bytes);
+    charge_lines(lines.size());
 }
 
 void MappedMedium::pass_persist_points(std::uint64_t count) noexcept

@@ -237,6 +237,24 @@ TEST_F(MappedMediumTest, DelaysEveryLineAndEveryPageByTheLatencyThatItEmulates)
     EXPECT_GE(os::monotonic_ns() - begin, 4 * 300'000u);
 }
 
+TEST_F(MappedMediumTest, DelaysWhatIsAppendedByItsLinesAndItsWholePages)
+{
+    options_.line_latency_ns = 100'000;
+    options_.page_latency_ns = 1'000'000;
+    const auto medium = create();
+    const auto pages = test::numbered_pages(2);
+    std::uint64_t begin = os::monotonic_ns();
+    medium->append_lines(0, pages[0].bytes, 3 * cache_line_bytes);
+    EXPECT_GE(os::monotonic_ns() - begin, 3 * 100'000u);
+    begin = os::monotonic_ns();
+    medium->append_lines(page_bytes, pages[0].bytes, page_bytes + cache_line_bytes);
+    EXPECT_GE(os::monotonic_ns() - begin, 1'000'000u + 100'000u);
+    const LineWrite lines[] = {{0, pages[0].bytes}, {cache_line_bytes, pages[1].bytes}};
+    begin = os::monotonic_ns();
+    medium->append_each(lines);
+    EXPECT_GE(os::monotonic_ns() - begin, 2 * 100'000u);
+}
+
 TEST_F(MappedMediumTest, WritesNoFasterThanItsBandwidth)
 {
     options_.bandwidth_mb_per_s = 10;
