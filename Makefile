@@ -245,7 +245,7 @@ DURABILITY ?= power
 PERFORMANCE = --threads 2 --durability $(DURABILITY) --no-kill
 PERFORMANCE_FILES = build/performance.json build/performance-mixes.json
 performance: build-bench
-	$(call say,Measuring every workload on every engine and peer)
+	$(call say,Measuring every workload on the first engine and every peer)
 	@build/bin/stillpoint bench --workload all $(PERFORMANCE) --json build/performance.json
 	@build/bin/stillpoint bench --workload hash_map,btree --mix 90:10,10:90 $(PERFORMANCE) --json build/performance-mixes.json
 	@build/bin/stillpoint bench report $(PERFORMANCE_FILES) --html build/report

@@ -189,8 +189,11 @@ void MappedMedium::append_lines(std::uint64_t offset, const void* data, std::siz
     observe(MediumEvent::nontemporal_store, offset, data, size);
     arch_.copy_nontemporal(mapping_.base() + offset, data, size);
     shared_.add(bytes_appended, size);
-    charge_pages(size / page_bytes * page_bytes);
-    charge_lines((size % page_bytes + cache_line_bytes - 1) / cache_line_bytes);
+    const std::size_t rest = size % page_bytes;
+    if (rest != size) {  // Entries are small, most of them.
+        charge_pages(size - rest);
+    }
+    charge_lines((rest + cache_line_bytes - 1) / cache_line_bytes);
 }
 
 void MappedMedium::append_each(std::span<const LineWrite> lines) noexcept

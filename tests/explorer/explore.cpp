@@ -178,8 +178,11 @@ int run_canaries(const Arguments& arguments)
 {
     const std::vector<CanaryEntry> chosen = chosen_canaries(arguments);
     if (chosen.empty()) {
-        fmt::print(stderr, "explore: no canary is named \"{}\", or --each {} passes over all of them; --list names them\n",
-                   arguments.canary, arguments.each);
+        if (arguments.canary.empty()) {
+            fmt::print(stderr, "explore: --each {} passes over all canaries; there are {}\n", arguments.each, canaries().size());
+        } else {
+            fmt::print(stderr, "explore: there is no canary \"{}\"; --list names them\n", arguments.canary);
+        }
         return 64;
     }
     const auto begun = std::chrono::steady_clock::now();
